@@ -1,0 +1,1 @@
+"""Agent core: sessions, turns, tools, models, store."""

@@ -1,0 +1,208 @@
+"""Every error that the core raises, one tree, each with a code that is the same on every surface.
+
+    HermesError                     (code)
+    ├── ConfigError                 config
+    ├── NoModelError                no_model
+    ├── InvalidInput                invalid_input        names the field
+    ├── SessionError
+    │   ├── SessionNotFound         session_not_found
+    │   ├── SessionBusy             session_busy
+    │   └── SessionClosed           session_closed
+    ├── QuestionError
+    │   ├── QuestionNotOpen         question_not_open    unknown, answered, expired or withdrawn
+    │   └── AnswerNotOffered        answer_not_offered   decides nothing
+    ├── StoreError                  store
+    │   └── StoreBusy               store_busy
+    ├── BudgetExceeded              budget
+    └── ProviderError               provider_error       retryable?, status?, retry_after?
+        ├── AuthFailed              auth
+        ├── RateLimited             rate_limited
+        ├── ProviderUnreachable     provider_unreachable
+        ├── StreamBroken            stream_broken        the stream ended before it was finished
+        ├── EmptyAnswer             empty_answer
+        ├── ContextOverflow         context_overflow
+        ├── ContentFiltered         content_filter
+        └── Unsupported             unsupported          what the model cannot do (images, tools)
+
+Each transport has one table from these classes to its own codes. Messages are sentences for people; they
+never hold a secret.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HermesError(Exception):
+    """Base of every error the core raises. `code` is stable, `str(error)` is a sentence for a person."""
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class ConfigError(HermesError):
+    """The configuration cannot be read or is wrong; the message names file, line or key."""
+
+    code = "config"
+
+
+class NoModelError(HermesError):
+    """No model can answer; the message says what to do."""
+
+    code = "no_model"
+
+
+class InvalidInput(HermesError):
+    """A value given by a client is missing or of the wrong kind.
+
+    `field` names it (dotted path), or is empty where no single field is at fault.
+    """
+
+    code = "invalid_input"
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class SessionError(HermesError):
+    """Base of the errors about one session."""
+
+
+class SessionNotFound(SessionError):
+    """No session has this id, live or stored."""
+
+    code = "session_not_found"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"There is no session {session_id!r}.")
+        self.session_id = session_id
+
+
+class SessionBusy(SessionError):
+    """The command needs an idle session and a turn is running."""
+
+    code = "session_busy"
+
+
+class SessionClosed(SessionError):
+    """The live session was closed; its history can still be resumed."""
+
+    code = "session_closed"
+
+
+class QuestionError(HermesError):
+    """Base of the errors about answering a question."""
+
+
+class QuestionNotOpen(QuestionError):
+    """The question is unknown, or was answered, expired or withdrawn before."""
+
+    code = "question_not_open"
+
+
+class AnswerNotOffered(QuestionError):
+    """The answer is not among those offered; the question stays open."""
+
+    code = "answer_not_offered"
+
+
+class StoreError(HermesError):
+    """The session store failed; what was acknowledged before is safe."""
+
+    code = "store"
+
+
+class StoreBusy(StoreError):
+    """Another process held the store's write lock for longer than we wait."""
+
+    code = "store_busy"
+
+
+class BudgetExceeded(HermesError):
+    """A limit of the turn was reached; `limit` names it (`steps`, `tokens`, `time`)."""
+
+    code = "budget"
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+class ProviderError(HermesError):
+    """The model provider failed.
+
+    `retryable` says whether the same request may succeed later; `status` is the HTTP status where there was
+    one; `retry_after` is the provider's own wish in seconds.
+    """
+
+    code = "provider_error"
+    retryable_by_default: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        retryable: bool | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        self.retryable = self.retryable_by_default if retryable is None else retryable
+
+
+class AuthFailed(ProviderError):
+    """The provider refused the key."""
+
+    code = "auth"
+
+
+class RateLimited(ProviderError):
+    """The provider asks us to slow down, or the account has no credit left."""
+
+    code = "rate_limited"
+    retryable_by_default = True
+
+
+class ProviderUnreachable(ProviderError):
+    """No connection, or no byte within the time allowed."""
+
+    code = "provider_unreachable"
+    retryable_by_default = True
+
+
+class StreamBroken(ProviderError):
+    """The answer stopped before the provider said that it was finished."""
+
+    code = "stream_broken"
+    retryable_by_default = True
+
+
+class EmptyAnswer(ProviderError):
+    """The provider finished with neither text nor a tool call."""
+
+    code = "empty_answer"
+    retryable_by_default = True
+
+
+class ContextOverflow(ProviderError):
+    """The conversation is longer than the model can read."""
+
+    code = "context_overflow"
+
+
+class ContentFiltered(ProviderError):
+    """The provider's content filter refused the request or cut the answer."""
+
+    code = "content_filter"
+
+
+class Unsupported(ProviderError):
+    """The model cannot do what the request needs, such as reading images."""
+
+    code = "unsupported"

@@ -1,0 +1,191 @@
+"""What the core asks of a session store. `sqlite.py` is the real one, `memory.py` its twin; one contract test
+(`hermes_core.testing.store_contract`) holds for both.
+
+When a method that writes has returned, what it wrote survives a kill of the process. Every method may raise
+StoreError, and StoreBusy when another process held the write lock for longer than the store waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from hermes_core.commands import EditMode
+from hermes_core.messages import Message, StoredMessage, ToolMessage
+from hermes_core.usage import Usage
+
+SessionKind = Literal["root", "branch", "subagent"]
+
+
+class SessionRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The durable settings of one session. `id` is the stored id; times are UNIX seconds."""
+
+    id: str
+    source: str
+    """The surface that made it: `cli`, `acp`, `tui`, `api`, `embed`, ..."""
+    cwd: str = ""
+    title: str = ""
+    model: str = ""
+    provider: str = ""
+    reasoning_effort: str = ""
+    edits: EditMode = "allow"
+    parent_id: str = ""
+    kind: SessionKind = "root"
+    created_at: float = 0.0
+    ended_at: float = 0.0
+    """0 while it is open; ended sessions can be resumed."""
+    end_reason: str = ""
+    owner: str = ""
+    """What the session belongs to, where a surface keeps its callers apart; empty = everybody's."""
+
+
+class SessionPatch(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The fields to change; UNSET leaves one as it is."""
+
+    cwd: str | msgspec.UnsetType = msgspec.UNSET
+    title: str | msgspec.UnsetType = msgspec.UNSET
+    model: str | msgspec.UnsetType = msgspec.UNSET
+    provider: str | msgspec.UnsetType = msgspec.UNSET
+    reasoning_effort: str | msgspec.UnsetType = msgspec.UNSET
+    edits: EditMode | msgspec.UnsetType = msgspec.UNSET
+    ended_at: float | msgspec.UnsetType = msgspec.UNSET
+    end_reason: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One row of a list. `preview` is the first user text, at most 160 characters on one line.
+
+    `message_count` counts user, assistant and tool rows; `updated_at` is the time of the newest row.
+    """
+
+    record: SessionRecord
+    preview: str = ""
+    message_count: int = 0
+    updated_at: float = 0.0
+    usage: Usage = Usage()
+
+
+class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sessions to list: newest activity first, ties by id descending.
+
+    Empty filters match everything; sub-agent sessions are listed only with `children`. `after` is the id of
+    the last row of the page before. `only_used` leaves out sessions without messages.
+    """
+
+    limit: int = 50
+    after: str = ""
+    source: str = ""
+    cwd: str = ""
+    owner: str | None = None
+    children: bool = False
+    only_used: bool = True
+
+
+class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that holds all terms of a query; `snippet` is some 160 characters around the first match."""
+
+    session_id: str
+    title: str
+    row_id: int
+    role: str
+    snippet: str
+    created_at: float
+
+
+class Store(Protocol):
+    """Durable sessions, messages, approvals and small values."""
+
+    async def open(self) -> None:
+        """Make the store ready; called once, before anything else."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is pending and release everything. Calling it twice is harmless."""
+        ...
+
+    # -- sessions
+
+    async def create_session(self, record: SessionRecord) -> None:
+        """Add a session. Raises StoreError when the id is taken. `created_at` 0 means now."""
+        ...
+
+    async def session(self, session_id: str) -> SessionRecord | None:
+        """Return the settings of a session, None where there is none."""
+        ...
+
+    async def update_session(self, session_id: str, patch: SessionPatch) -> None:
+        """Change settings. Raises SessionNotFound."""
+        ...
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        """Return one page. Its cost does not grow with the number of stored sessions or messages."""
+        ...
+
+    async def summary(self, session_id: str) -> SessionSummary | None:
+        """Return the row that a list would show of this session."""
+        ...
+
+    async def delete_session(self, session_id: str) -> bool:
+        """Remove a session with its messages and its sub-agents' sessions; branches are detached and stay.
+
+        Return whether it was there.
+        """
+        ...
+
+    # -- messages
+
+    async def append(self, session_id: str, messages: Sequence[Message], usage: Usage | None = None) -> list[int]:
+        """Add rows in one transaction, and `usage` to the session's totals; return the new row ids.
+
+        Row ids grow and are never given twice, also not after deletion. A session that was ended is open again.
+        Raises SessionNotFound.
+        """
+        ...
+
+    async def settle(self, session_id: str, row_id: int, result: ToolMessage) -> None:
+        """Put the real result of a tool call in the place of the row that was stored when the call began."""
+        ...
+
+    async def messages(
+        self, session_id: str, *, after: int = 0, before: int = 0, limit: int = 0, newest: bool = False
+    ) -> list[StoredMessage]:
+        """Return rows in order, with row ids above `after` and below `before` (0 = no bound), at most `limit`
+        (0 = all). With `newest` the last `limit` rows of those are taken, still returned oldest first."""
+        ...
+
+    async def search(self, query: str, *, limit: int = 20, source: str = "") -> list[SearchHit]:
+        """Return messages in which every blank-separated term of `query` occurs literally, newest first.
+
+        Case is ignored; terms may be CJK, parts of words or punctuation (`%` and `_` stand for themselves).
+        """
+        ...
+
+    # -- approvals that were granted for ever
+
+    async def grants(self) -> frozenset[str]:
+        """Return the patterns a person has granted with `always`."""
+        ...
+
+    async def add_grants(self, patterns: Sequence[str]) -> None:
+        """Keep patterns granted with `always`."""
+        ...
+
+    # -- small values of the surfaces (run journals, stored responses)
+
+    async def put(self, space: str, key: str, value: bytes, *, expires_at: float = 0.0) -> None:
+        """Keep a value; `expires_at` in UNIX seconds, 0 = never."""
+        ...
+
+    async def get(self, space: str, key: str) -> bytes | None:
+        """Return a value that has not expired."""
+        ...
+
+    async def drop(self, space: str, key: str) -> bool:
+        """Remove a value; return whether it was there."""
+        ...
+
+    async def keys(self, space: str, *, prefix: str = "", limit: int = 1000) -> list[str]:
+        """Return the keys of a space in order."""
+        ...
