@@ -211,9 +211,13 @@ class SteerDelivered(_Event, tag="steer.delivered"):
 
 
 class QueueChanged(_Event, tag="queue.changed"):
-    """The follow-ups that wait for the session to be idle, oldest first."""
+    """The follow-ups that wait for the session to be idle, oldest first.
+
+    `dropped` names the queued turns that an interrupt took out: they never begin, and no other event tells.
+    """
 
     texts: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
 
 
 # -- session ---------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def _inlined(node: Any, components: dict[str, Any], *, top: bool = False) -> Any
         return [_inlined(item, components) for item in node]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(node, dict):
         return node
-    source: dict[str, Any] = node
+    source: dict[str, Any] = node  # pyright: ignore[reportUnknownVariableType]
     if "$ref" in source:
         target = components[source["$ref"].rsplit("/", 1)[1]]
         return _inlined(target, components, top=top)

@@ -1,0 +1,247 @@
+"""The runtime: one per process. It owns the store, the live sessions, the models and the tools, and ends them all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hermes_core import ids
+from hermes_core.commands import EditMode
+from hermes_core.config.config import Config, load_config
+from hermes_core.config.env import child_env
+from hermes_core.errors import InvalidInput, SessionNotFound
+from hermes_core.messages import Message
+from hermes_core.models.resolve import Models
+from hermes_core.session.session import Session, patched
+from hermes_core.store.protocol import SessionPatch, SessionRecord, Store
+from hermes_core.tools.policy import Policy
+from hermes_core.turn.turn import Turn
+from hermes_core.usage import Usage
+
+if TYPE_CHECKING:
+    from hermes_core.tools.tool import Tool
+
+
+class Runtime:
+    """Owns everything that lives as long as the process. An async context manager.
+
+    `config` defaults to the home's (`load_config`), `store` to the SQLite file `sessions.sqlite3` there, `tools`
+    to the built-in ones. Leaving the block closes every session: turns are interrupted and written down, child
+    processes end, the store is closed.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        store: Store | None = None,
+        *,
+        tools: Sequence[Tool[Any]] | None = None,
+    ) -> None:
+        self.config = config or load_config()
+        self.store = store or _default_store(self.config.home)
+        self.models = Models(self.config)
+        self.policy = Policy(mode=self.config.approvals.mode)
+        self.child_env = child_env(self.config)
+        self.tools = {tool.name: tool for tool in (_builtin() if tools is None else tools)}
+        self._sessions: dict[str, Session] = {}
+        self._resuming: dict[str, anyio.Event] = {}
+        self._tasks: TaskGroup = anyio.create_task_group()
+
+    async def __aenter__(self) -> Self:
+        await self.store.open()
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            await self.close_all("shutdown")
+        try:
+            await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.models.aclose()
+                await self.store.close()
+
+    # -- sessions
+
+    @property
+    def sessions(self) -> Mapping[str, Session]:
+        """The live sessions by runtime id, in the order in which they were made."""
+        return self._sessions
+
+    def live(self, session_id: str) -> Session:
+        """Return the live session with this runtime id. Raises SessionNotFound."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise SessionNotFound(session_id)
+        return session
+
+    async def create(
+        self,
+        *,
+        source: str,
+        cwd: str = "",
+        title: str = "",
+        model: str = "",
+        provider: str = "",
+        edits: EditMode = "allow",
+        answerable: bool = True,
+        owner: str = "",
+        stored_id: str = "",
+        parent_id: str = "",
+        seed: Sequence[Message] = (),
+        ephemeral: bool = False,
+        tools: Sequence[str] | None = None,
+    ) -> Session:
+        """Make a live session; its durable row comes with the first turn.
+
+        `cwd` is an existing absolute folder (default: `terminal.cwd`, else the process's). `answerable` False
+        means that nobody can answer questions. `seed` is history to begin with. `ephemeral` keeps it out of the
+        store. `tools` names the tools offered, None all. Raises InvalidInput.
+        """
+        folder = checked_cwd(cwd or self.config.terminal.cwd or str(Path.cwd()))
+        record = SessionRecord(
+            id=ids.checked_session_id(stored_id) if stored_id else ids.stored_session_id(),
+            source=source,
+            cwd=folder,
+            title=title,
+            model=model,
+            provider=provider,
+            edits=edits,
+            parent_id=parent_id,
+            created_at=time.time(),
+            owner=owner,
+        )
+        session = self._open(record, stored=False, answerable=answerable, ephemeral=ephemeral, tools=tools)
+        session.seed(seed)
+        return session
+
+    async def resume(
+        self,
+        stored_id: str,
+        *,
+        cwd: str = "",
+        edits: EditMode | None = None,
+        answerable: bool = True,
+        owner: str | None = None,
+        tools: Sequence[str] | None = None,
+    ) -> Session:
+        """Return the live session of a stored one, loading it if need be. Two calls at once get the same session.
+
+        `owner` given: a session of another owner is not found. Raises SessionNotFound, InvalidInput.
+        """
+        while (loading := self._resuming.get(stored_id)) is not None:
+            await loading.wait()
+        session = self.find(stored_id)
+        if session is None:
+            loading = self._resuming[stored_id] = anyio.Event()
+            try:
+                session = await self._load(stored_id, cwd, edits, answerable, tools)
+            finally:
+                del self._resuming[stored_id]
+                loading.set()
+        if owner is not None and session.record.owner != owner:
+            raise SessionNotFound(stored_id)
+        return session
+
+    def find(self, stored_id: str) -> Session | None:
+        """Return the live session of a stored id, None when it is not live."""
+        return next((session for session in self._sessions.values() if session.stored_id == stored_id), None)
+
+    async def close_session(self, session: Session, reason: str) -> None:
+        """End a live session. Harmless when it is closed."""
+        await session.close(reason)
+        self._sessions.pop(session.id, None)
+
+    async def close_all(self, reason: str) -> None:
+        """End every live session, side by side."""
+        async with anyio.create_task_group() as closing:
+            for session in list(self._sessions.values()):
+                closing.start_soon(self.close_session, session, reason)
+
+    async def warm(self) -> None:
+        """Load what the first turn needs, so that its first answer is not late. Never fails: the turn will tell."""
+        await self.models.warm()
+
+    # -- how it is done
+
+    async def _load(
+        self, stored_id: str, cwd: str, edits: EditMode | None, answerable: bool, tools: Sequence[str] | None
+    ) -> Session:
+        summary = await self.store.summary(stored_id)
+        if summary is None:
+            raise SessionNotFound(stored_id)
+        patch = SessionPatch(
+            cwd=checked_cwd(cwd) if cwd else summary.record.cwd,
+            edits=edits or summary.record.edits,
+            ended_at=0.0,
+            end_reason="",
+        )
+        record = patched(summary.record, patch)
+        if record != summary.record:
+            await self.store.update_session(stored_id, patch)
+        session = self._open(record, stored=True, answerable=answerable, tools=tools, usage=summary.usage)
+        await session.transcript.load()
+        return session
+
+    def _open(
+        self,
+        record: SessionRecord,
+        *,
+        stored: bool,
+        answerable: bool,
+        ephemeral: bool = False,
+        tools: Sequence[str] | None = None,
+        usage: Usage | None = None,
+    ) -> Session:
+        offered = self.tools if tools is None else {name: self.tools[name] for name in tools if name in self.tools}
+        session = Session(
+            self,
+            record,
+            store=_memory_store() if ephemeral else self.store,
+            stored=stored,
+            answerable=answerable,
+            usage=usage or Usage(),
+            tools=offered,
+            spawn=self._spawn,
+        )
+        self._sessions[session.id] = session
+        return session
+
+    def _spawn(self, run: Callable[[Turn], Coroutine[Any, Any, None]], turn: Turn) -> None:
+        self._tasks.start_soon(run, turn)
+
+
+def checked_cwd(cwd: str) -> str:
+    """Return an absolute path of an existing folder. Raises InvalidInput naming what is wrong."""
+    path = os.path.abspath(os.path.expanduser(cwd))  # noqa: PTH100, PTH111 - a text in, a text out
+    if not os.path.isdir(path):  # noqa: PTH112
+        raise InvalidInput(f"There is no folder {cwd!r}.", "cwd")
+    return path
+
+
+def _builtin() -> Sequence[Tool[Any]]:
+    from hermes_core.tools.builtin import builtin_tools
+
+    return builtin_tools()
+
+
+def _default_store(home: Path) -> Store:
+    from hermes_core.store.sqlite import SqliteStore
+
+    return SqliteStore(home / "sessions.sqlite3")
+
+
+def _memory_store() -> Store:
+    from hermes_core.store.memory import MemoryStore
+
+    return MemoryStore()

@@ -1,0 +1,186 @@
+"""The agenda of a session: the one turn that runs, and the follow-ups that wait for it.
+
+Taking the running place is one step without an await, so two submits can never both begin.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import anyio
+
+from hermes_core import ids
+from hermes_core.commands import BusyMode, Interrupt, InterruptReply, Submit, SubmitReply
+from hermes_core.content import text_of
+from hermes_core.errors import HermesError, InvalidInput
+from hermes_core.events import Event, MessageComplete, MessageStart, QueueChanged, SteerQueued, UserMessageAdded
+from hermes_core.messages import UserMessage
+from hermes_core.session.transcript import Transcript
+from hermes_core.turn.loop import TurnLoop
+from hermes_core.turn.turn import Turn, failed
+from hermes_core.turn.workbench import Workbench
+
+MAX_FOLLOW_UPS = 100
+log = logging.getLogger(__name__)
+
+
+class Agenda:
+    """Runs the turns of one session, one at a time.
+
+    `spawn` starts a task that the runtime owns; `finished` is called after each turn's `message.complete`.
+    """
+
+    def __init__(
+        self,
+        bench: Workbench,
+        publish: Callable[[Event], None],
+        spawn: Callable[[Callable[[Turn], Coroutine[Any, Any, None]], Turn], None],
+        finished: Callable[[Turn], None],
+    ) -> None:
+        self._bench = bench
+        self._transcript: Transcript = bench.transcript
+        self._publish = publish
+        self._spawn = spawn
+        self._finished = finished
+        self._loop: TurnLoop | None = None
+        self._queue: deque[Turn] = deque()
+        self.turn: Turn | None = None
+
+    @property
+    def queue(self) -> tuple[str, ...]:
+        """The texts of the follow-ups, oldest first."""
+        return tuple(text_of(turn.parts) for turn in self._queue)
+
+    @property
+    def loop(self) -> TurnLoop | None:
+        """The loop of the running turn, once it is at work."""
+        return self._loop
+
+    async def submit(self, command: Submit, busy: BusyMode) -> SubmitReply:
+        """Begin a turn, or do what `busy` says while one runs."""
+        turn = Turn(
+            command.turn_id or ids.turn_id(),
+            command.parts,
+            system=command.system,
+            model=command.model,
+            tools=command.tools,
+        )
+        running = self.turn
+        if running is None:
+            return await self._begin(turn)
+        if busy == "steer" and text_of(command.parts):
+            self.steer(text_of(command.parts), follow_up=turn)
+            return SubmitReply("steered", turn_id=running.id)
+        if len(self._queue) >= MAX_FOLLOW_UPS:
+            raise InvalidInput(f"{MAX_FOLLOW_UPS} messages wait for this session already.")
+        turn.queued = True
+        self._queue.append(turn)
+        self._tell_queue()
+        if busy == "interrupt":
+            running.interrupt()
+        return SubmitReply("queued", turn_id=turn.id)
+
+    def steer(self, text: str, *, follow_up: Turn | None = None) -> bool:
+        """Give the running turn a text; False when none runs. `follow_up` is begun later if it cannot be delivered."""
+        if self.turn is None:
+            return False
+        self.turn.steering.add(text, follow_up)
+        self._publish(SteerQueued(text=text, turn_id=self.turn.id))
+        return True
+
+    async def interrupt(self, command: Interrupt) -> InterruptReply:
+        """Stop the running turn and drop the follow-ups, or only the one turn that the command names."""
+        running = self.turn
+        if command.turn_id and (running is None or command.turn_id != running.id):
+            return InterruptReply(self._drop([turn for turn in self._queue if turn.id == command.turn_id]))
+        self._drop(list(self._queue) if not command.turn_id else [])
+        if running is None:
+            return InterruptReply(False)
+        running.interrupt()
+        await running.over.wait()
+        return InterruptReply(True)
+
+    async def _begin(self, turn: Turn) -> SubmitReply:
+        self.turn = turn
+        self._spawn(self._run, turn)
+        await turn.admitted.wait()
+        if turn.failure is not None:
+            raise turn.failure
+        return SubmitReply("started", turn_id=turn.id, row_id=turn.row_id)
+
+    async def _run(self, turn: Turn) -> None:
+        """Run one turn. Whatever happens, it is over afterwards and the next one can begin."""
+        end: MessageComplete | None = None
+        try:
+            if not await self._admit(turn):
+                return
+            loop = self._loop = TurnLoop(self._bench, turn)
+            with turn.scope:
+                end = await loop.run()
+        except Exception as error:
+            log.exception("turn %s failed", turn.id)
+            end = failed(turn, HermesError(f"An internal error ended the turn ({type(error).__name__})."), None, 0)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end(turn, end)
+
+    async def _admit(self, turn: Turn) -> bool:
+        """Store the user row, also when an interrupt came at once: what was said is part of the history."""
+        with anyio.CancelScope(shield=True):
+            try:
+                turn.row_id = (await self._transcript.add_user(UserMessage(parts=turn.parts))).row_id
+            except HermesError as error:
+                turn.failure = error
+                turn.admitted.set()
+                return False
+        self._publish(UserMessageAdded(row_id=turn.row_id, parts=turn.parts, turn_id=turn.id))
+        self._publish(MessageStart(turn_id=turn.id))
+        turn.admitted.set()
+        return True
+
+    async def _end(self, turn: Turn, end: MessageComplete | None) -> None:
+        loop, self._loop = self._loop, None
+        if turn.failure is None:
+            self._publish(end or await self._stopped(turn, loop))
+        elif turn.queued:
+            # Nobody waits for the reply of a queued submit: its end is the only place to say why.
+            self._publish(failed(turn, turn.failure, None, 0))
+        self._requeue(turn.steering.follow_ups())
+        self.turn = None
+        self._finished(turn)
+        turn.over.set()
+        self._next()
+
+    async def _stopped(self, turn: Turn, loop: TurnLoop | None) -> MessageComplete:
+        """Return the end of an interrupted turn, after what it leaves behind was written down."""
+        try:
+            return await (loop or TurnLoop(self._bench, turn)).stop()
+        except HermesError as error:
+            log.error("turn %s could not be written down: %s", turn.id, error)
+            return failed(turn, error, None, 0)
+
+    def _requeue(self, turns: list[Turn]) -> None:
+        for turn in reversed(turns):
+            turn.queued = True
+            self._queue.appendleft(turn)
+
+    def _next(self) -> None:
+        if self._queue and self.turn is None:
+            turn = self.turn = self._queue.popleft()
+            self._tell_queue()
+            self._spawn(self._run, turn)
+
+    def _drop(self, turns: list[Turn]) -> bool:
+        if not turns:
+            return False
+        for turn in turns:
+            self._queue.remove(turn)
+            turn.over.set()
+        self._tell_queue(tuple(turn.id for turn in turns))
+        return True
+
+    def _tell_queue(self, dropped: tuple[str, ...] = ()) -> None:
+        self._publish(QueueChanged(texts=self.queue, dropped=dropped))

@@ -1,0 +1,22 @@
+"""What a session needs of the process it lives in. `hermes_core.runtime.Runtime` is the one there is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from hermes_core.config.config import Config
+from hermes_core.tools.policy import Policy
+from hermes_core.turn.workbench import ModelSource
+
+
+class SessionHost(Protocol):
+    """The runtime as a session sees it."""
+
+    config: Config
+    policy: Policy
+    child_env: dict[str, str]
+
+    @property
+    def models(self) -> ModelSource:
+        """Where its turns get their models from."""
+        ...

@@ -1,0 +1,324 @@
+"""A live session: commands in, events out. Everything a transport does with a conversation goes through here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, assert_never, overload
+
+import msgspec
+
+from hermes_core import ids
+from hermes_core.commands import (
+    AnswerApprovals,
+    AnswerQuestion,
+    AnswerReply,
+    Command,
+    Done,
+    Interrupt,
+    InterruptReply,
+    Reply,
+    SetEdits,
+    SetModel,
+    SetTitle,
+    Steer,
+    SteerReply,
+    Submit,
+    SubmitReply,
+)
+from hermes_core.content import clean
+from hermes_core.errors import InvalidInput, SessionClosed
+from hermes_core.events import SessionClosedEvent, SessionInfo, SessionState, SessionTitle, TodoItem
+from hermes_core.messages import Message, StoredMessage
+from hermes_core.models.provider import Endpoint
+from hermes_core.session.agenda import Agenda
+from hermes_core.session.desk import QuestionDesk
+from hermes_core.session.grants import SessionGrants
+from hermes_core.session.host import SessionHost
+from hermes_core.session.log import EventLog
+from hermes_core.session.snapshot import Inflight, Snapshot
+from hermes_core.session.subscription import Subscription
+from hermes_core.session.transcript import Transcript
+from hermes_core.store.protocol import SessionPatch, SessionRecord, Store
+from hermes_core.turn.turn import Turn
+from hermes_core.turn.workbench import Workbench
+from hermes_core.usage import Usage
+
+MAX_TITLE = 200
+
+
+class Session:
+    """One live session of a runtime. Made by `Runtime.create` and `Runtime.resume`, ended by `close_session`."""
+
+    def __init__(
+        self,
+        host: SessionHost,
+        record: SessionRecord,
+        *,
+        store: Store,
+        stored: bool,
+        answerable: bool,
+        usage: Usage,
+        tools: dict[str, Any],
+        spawn: Callable[[Callable[[Turn], Coroutine[Any, Any, None]], Turn], None],
+    ) -> None:
+        self.id = ids.runtime_session_id()
+        self.record = record
+        self.started_at = time.time()
+        self.last_active = self.started_at
+        self.usage = usage
+        self.context_used = 0
+        self.log = EventLog(self.id)
+        self.desk = QuestionDesk(self.log.publish, answerable=answerable)
+        self.transcript = Transcript(store, record.id, self._ensure_stored)
+        self._host = host
+        self._store = store
+        self._stored = stored
+        self._closed = False
+        self._endpoint: Endpoint | None = None
+        self._bench = self._lay_bench(tools)
+        self._agenda = Agenda(self._bench, self.log.publish, spawn, self._turn_finished)
+
+    # -- what it is
+
+    @property
+    def stored_id(self) -> str:
+        """The durable id."""
+        return self.record.id
+
+    @property
+    def state(self) -> SessionState:
+        """`waiting` while a question is open, `working` while a turn runs, else `idle`."""
+        if self.desk.questions:
+            return "waiting"
+        return "working" if self._agenda.turn else "idle"
+
+    @property
+    def rows(self) -> Sequence[StoredMessage]:
+        """The transcript; do not change it."""
+        return self.transcript.rows
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where the last turn's model answered, None before the first."""
+        return self._endpoint
+
+    @property
+    def context_max(self) -> int:
+        """Tokens that the model can read, 0 while unknown."""
+        return self._endpoint.context_length if self._endpoint else 0
+
+    @property
+    def todos(self) -> tuple[TodoItem, ...]:
+        """The agent's plan."""
+        return tuple(self._bench.todos)
+
+    @property
+    def turn_id(self) -> str:
+        """The running turn, empty when idle."""
+        return self._agenda.turn.id if self._agenda.turn else ""
+
+    def snapshot(self) -> Snapshot:
+        """Return the session as it is now, for a client that attaches."""
+        return Snapshot(
+            session_id=self.id,
+            record=self.record,
+            state=self.state,
+            cursor=self.log.cursor,
+            started_at=self.started_at,
+            messages=tuple(self.rows),
+            inflight=self._inflight(),
+            questions=self.desk.questions,
+            queue=self._agenda.queue,
+            usage=self.usage,
+            context_used=self.context_used,
+            context_max=self.context_max,
+        )
+
+    def subscribe(self, cursor: str = "") -> Subscription:
+        """Listen: a snapshot and the events after it, or the events after `cursor` when they are still kept.
+
+        Close it, or use it as a context manager. It never holds up the session.
+        """
+        missed = self.log.since(cursor) if cursor else None
+        snapshot = self.snapshot() if missed is None else None
+        position = self.log.seq if missed is None else int(cursor.partition(":")[2])
+        subscription = Subscription(snapshot, self.log.epoch, position, self.log.remove)
+        for event in missed or ():
+            subscription.push(event, 0)
+        self.log.add(subscription)
+        return subscription
+
+    # -- what can be asked of it
+
+    @overload
+    async def dispatch(self, command: Submit) -> SubmitReply: ...
+    @overload
+    async def dispatch(self, command: Steer) -> SteerReply: ...
+    @overload
+    async def dispatch(self, command: Interrupt) -> InterruptReply: ...
+    @overload
+    async def dispatch(self, command: AnswerQuestion | AnswerApprovals) -> AnswerReply: ...
+    @overload
+    async def dispatch(self, command: SetTitle | SetModel | SetEdits) -> Done: ...
+    async def dispatch(self, command: Command) -> Reply:
+        """Carry out `command`. Errors are those that the command names, and SessionClosed."""
+        if self._closed:
+            raise SessionClosed("This session is closed. Resume it to go on.")
+        self.last_active = time.time()
+        match command:
+            case Submit():
+                return await self._submit(command)
+            case Steer():
+                return self._steer(command)
+            case Interrupt():
+                return await self._agenda.interrupt(command)
+            case AnswerQuestion():
+                self.desk.answer(command.request_id, command.answer)
+                return AnswerReply(1)
+            case AnswerApprovals():
+                return AnswerReply(self.desk.answer_approvals(command.choice, every=command.all))
+            case SetTitle():
+                return await self._set_title(command.title)
+            case SetModel():
+                return await self._set_model(command.model)
+            case SetEdits():
+                return await self._change(SessionPatch(edits=command.mode))
+            case _:
+                assert_never(command)
+
+    async def close(self, reason: str) -> None:
+        """End the live session: stop the turn, end its processes, mark the row ended. Its history stays.
+
+        Called by `Runtime.close_session`. Calling it twice is harmless.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        await self._agenda.interrupt(Interrupt())
+        self.desk.withdraw()
+        await self._bench.processes.aclose()
+        if self._stored:
+            await self._store.update_session(self.stored_id, SessionPatch(ended_at=time.time(), end_reason=reason))
+        self.log.publish(SessionClosedEvent(reason=reason))
+        self.log.close()
+
+    # -- how it is done
+
+    async def _submit(self, command: Submit) -> SubmitReply:
+        if not command.parts:
+            raise InvalidInput("The message is empty.", "parts")
+        return await self._agenda.submit(command, command.busy or self._host.config.display.busy_input_mode)
+
+    def _steer(self, command: Steer) -> SteerReply:
+        text = clean(command.text).strip()
+        if not text:
+            raise InvalidInput("The steering text is empty.", "text")
+        return SteerReply("queued" if self._agenda.steer(text) else "rejected")
+
+    async def _set_title(self, title: str) -> Done:
+        title = " ".join(clean(title).split())
+        if not title:
+            raise InvalidInput("The title is empty.", "title")
+        if len(title) > MAX_TITLE:
+            raise InvalidInput(f"The title is longer than {MAX_TITLE} characters.", "title")
+        await self._ensure_stored()
+        await self._change(SessionPatch(title=title))
+        self.log.publish(SessionTitle(stored_id=self.stored_id, title=title))
+        return Done()
+
+    async def _set_model(self, model: str) -> Done:
+        endpoint = await self._host.models.resolve(model)
+        await self._change(SessionPatch(model=endpoint.model, provider=endpoint.provider))
+        self._endpoint = endpoint
+        self.log.publish(self._info())
+        return Done()
+
+    async def _change(self, patch: SessionPatch) -> Done:
+        """Store a change of settings (if there is a row yet), then take it over."""
+        if self._stored:
+            await self._store.update_session(self.stored_id, patch)
+        self.record = patched(self.record, patch)
+        return Done()
+
+    async def _ensure_stored(self) -> None:
+        """Give the session its durable row, once, with the first thing that is worth keeping."""
+        if not self._stored:
+            self._stored = True
+            try:
+                await self._store.create_session(self.record)
+            except BaseException:
+                self._stored = False
+                raise
+
+    def _resolved(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    def _turn_finished(self, turn: Turn) -> None:
+        self.usage = self.usage + turn.usage
+        self.context_used = turn.context_used or self.context_used
+        self.last_active = time.time()
+        self.log.publish(self._info())
+
+    def _info(self) -> SessionInfo:
+        endpoint = self._endpoint
+        return SessionInfo(
+            stored_id=self.stored_id,
+            title=self.record.title,
+            model=self.record.model or (endpoint.model if endpoint else ""),
+            provider=self.record.provider or (endpoint.provider if endpoint else ""),
+            cwd=self.record.cwd,
+            state=self.state,
+            usage=self.usage,
+            context_used=self.context_used,
+            context_max=self.context_max,
+        )
+
+    def _inflight(self) -> Inflight | None:
+        turn = self._agenda.turn
+        if turn is None:
+            return None
+        said = self._agenda.loop.partial if self._agenda.loop else None
+        return Inflight(turn.id, turn.parts, said.text if said else "", said.reasoning if said else "")
+
+    def _lay_bench(self, tools: dict[str, Any]) -> Workbench:
+        from hermes_core.tools.processes import SessionProcesses
+        from hermes_core.tools.seen import SeenFiles
+
+        host = self._host
+        config = host.config
+        return Workbench(
+            stored_id=self.record.id,
+            cwd=Path(self.record.cwd or config.terminal.cwd or Path.cwd()),
+            home=config.home,
+            transcript=self.transcript,
+            publish=self.log.publish,
+            ask=self.desk.ask,
+            answerable=lambda: self.desk.answerable,
+            models=host.models,
+            model=lambda: (self.record.model, self.record.provider),
+            reasoning_effort=lambda: self.record.reasoning_effort,
+            edits=lambda: self.record.edits,
+            resolved=self._resolved,
+            tools=tools,
+            policy=host.policy,
+            grants=SessionGrants(self._store),
+            env=host.child_env,
+            files=SeenFiles(),
+            processes=SessionProcesses(),
+            todos=[],
+            data={},
+            max_steps=config.agent.max_turns,
+            approval_timeout=config.approvals.timeout,
+        )
+
+    def seed(self, messages: Sequence[Message]) -> None:
+        """Begin the conversation with these messages; they are stored with the first turn."""
+        self.transcript.seed(messages)
+
+
+def patched(record: SessionRecord, patch: SessionPatch) -> SessionRecord:
+    """Return `record` with the fields that `patch` sets."""
+    changes = {name: value for name in patch.__struct_fields__ if (value := getattr(patch, name)) is not msgspec.UNSET}
+    return msgspec.structs.replace(record, **changes)

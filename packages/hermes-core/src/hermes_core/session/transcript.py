@@ -1,0 +1,91 @@
+"""The transcript of a live session: the store's rows and the copy in memory, kept alike.
+
+The store is written first, always. A step's assistant row is stored together with one result row for each of
+its calls, marked `unknown`; each is settled when its call has ended. So what is stored can be sent to a
+provider at every instant, whenever the process dies, and tells which calls were begun.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from hermes_core.messages import AssistantMessage, Message, NoteMessage, StoredMessage, ToolMessage, UserMessage
+from hermes_core.store.protocol import Store
+from hermes_core.usage import Usage
+
+UNKNOWN_RESULT = (
+    "The outcome of this call is unknown: it was begun, and the process ended before it was recorded. "
+    "Find out what happened before you repeat it."
+)
+INTERRUPTED_RESULT = "This call was stopped before it ended."
+NOT_BEGUN_RESULT = "This call was not begun: the turn was stopped before it."
+CLOSING_TEXT = "(This turn ended before an answer was given.)"
+
+
+class Transcript:
+    """The rows of one session. Only the running turn writes, so there is one writer at a time."""
+
+    def __init__(self, store: Store, session_id: str, ensure_stored: Callable[[], Awaitable[None]]) -> None:
+        self._store = store
+        self._session_id = session_id
+        self._ensure_stored = ensure_stored
+        self._rows: list[StoredMessage] = []
+        self._seed: tuple[Message, ...] = ()
+
+    @property
+    def rows(self) -> Sequence[StoredMessage]:
+        """Every row in order; do not change it."""
+        return self._rows
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Every message in order, as a model request takes them."""
+        return tuple(row.message for row in self._rows)
+
+    def seed(self, messages: Sequence[Message]) -> None:
+        """Begin with these messages; they are stored together with the first turn."""
+        self._seed = tuple(messages)
+
+    async def load(self) -> None:
+        """Read all rows from the store."""
+        self._rows = await self._store.messages(self._session_id)
+
+    async def add_user(self, message: UserMessage) -> StoredMessage:
+        """Store a user row and return it, after whatever row must stand between it and the rows before."""
+        await self._ensure_stored()
+        begun, self._seed = self._seed, ()
+        before = [*(row.message for row in self._rows[-1:]), *begun]
+        last = next((m for m in reversed(before) if not isinstance(m, NoteMessage)), None)
+        # Some providers refuse a user message after a tool result or another user message.
+        closing = [AssistantMessage(text=CLOSING_TEXT, finish="interrupted")]
+        between = closing if isinstance(last, ToolMessage | UserMessage) else []
+        return (await self._add([*begun, *between, message]))[-1]
+
+    async def add_step(self, answer: AssistantMessage) -> list[StoredMessage]:
+        """Store an answer and a result row for each of its calls; return these rows, the answer's first."""
+        begun = [
+            ToolMessage(tool_call_id=call.id, name=call.name, text=UNKNOWN_RESULT, outcome="unknown")
+            for call in answer.tool_calls
+        ]
+        return await self._add([answer, *begun], answer.usage)
+
+    async def settle(self, row_id: int, result: ToolMessage) -> None:
+        """Put the real result in the place of the row that was stored when the call began."""
+        await self._store.settle(self._session_id, row_id, result)
+        for index in range(len(self._rows) - 1, -1, -1):
+            row = self._rows[index]
+            if row.row_id == row_id:
+                self._rows[index] = StoredMessage(row_id=row_id, created_at=row.created_at, message=result)
+                return
+
+    async def _add(self, messages: list[Message], usage: Usage | None = None) -> list[StoredMessage]:
+        # Shielded: what the store has written must be in memory too, also when the turn is being interrupted.
+        with anyio.CancelScope(shield=True):
+            row_ids = await self._store.append(self._session_id, messages, usage)
+        now = time.time()
+        rows = [StoredMessage(row_id=i, created_at=now, message=m) for i, m in zip(row_ids, messages, strict=True)]
+        self._rows += rows
+        return rows

@@ -1,0 +1,76 @@
+"""The loop of a turn: model step, tool step, until the answer has no calls; and what is written when it stops early."""
+
+from __future__ import annotations
+
+import anyio
+
+from hermes_core.errors import BudgetExceeded, HermesError
+from hermes_core.events import MessageComplete
+from hermes_core.messages import AssistantMessage, Finish
+from hermes_core.turn.call import read_call
+from hermes_core.turn.model_step import ModelStep
+from hermes_core.turn.tool_step import ToolStep
+from hermes_core.turn.turn import Turn, completed, failed, interrupted
+from hermes_core.turn.workbench import Workbench
+
+
+class TurnLoop:
+    """Drives one admitted turn to its end."""
+
+    def __init__(self, bench: Workbench, turn: Turn) -> None:
+        self._bench = bench
+        self._turn = turn
+        self._model_step: ModelStep | None = None
+        self._tool_step: ToolStep | None = None
+
+    @property
+    def partial(self) -> AssistantMessage | None:
+        """What the running model call has said so far."""
+        return self._model_step.partial if self._model_step else None
+
+    async def run(self) -> MessageComplete:
+        """Return the end of the turn: an answer, or an error with what came before it. Cancelled when interrupted."""
+        try:
+            return await self._steps()
+        except HermesError as error:
+            with anyio.CancelScope(shield=True):
+                partial, row_id = await self._keep_partial("error")
+            return failed(self._turn, error, partial, row_id)
+
+    async def stop(self) -> MessageComplete:
+        """Write down what an interrupted turn leaves behind and return its end. Call it shielded, once."""
+        if self._tool_step is not None:
+            await self._tool_step.stop()
+        partial, row_id = await self._keep_partial("interrupted")
+        return interrupted(self._turn, partial, row_id)
+
+    async def _steps(self) -> MessageComplete:
+        bench, turn = self._bench, self._turn
+        model, provider_name = bench.model()
+        endpoint = await bench.models.resolve(turn.model or model, "" if turn.model else provider_name)
+        bench.resolved(endpoint)
+        self._model_step = ModelStep(bench, turn, endpoint, bench.models.provider(endpoint))
+        for number in range(1, bench.max_steps + 1):
+            answer, rows = await self._model_step.run(number)
+            if not answer.tool_calls:
+                return completed(turn, answer, rows[0].row_id)
+            calls = [
+                read_call(call, row.row_id, bench.tools, answer.finish)
+                for call, row in zip(answer.tool_calls, rows[1:], strict=True)
+            ]
+            self._tool_step = ToolStep(bench, turn, calls)
+            await self._tool_step.run()
+            self._tool_step = None
+        raise BudgetExceeded(f"The turn was stopped after {bench.max_steps} steps, its limit.", "steps")
+
+    async def _keep_partial(self, finish: Finish) -> tuple[AssistantMessage | None, int]:
+        """Store what an unfinished answer has said, marked with how it ended: what was shown is kept."""
+        said = self.partial
+        if said is None:
+            return None, 0
+        kept = AssistantMessage(
+            text=said.text, reasoning=said.reasoning, finish=finish, model=said.model, usage=said.usage
+        )
+        self._turn.usage = self._turn.usage + kept.usage
+        rows = await self._bench.transcript.add_step(kept)
+        return kept, rows[0].row_id

@@ -1,0 +1,62 @@
+"""Steering: text that reaches the model in the middle of a turn, with the results of its next tool batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hermes_core.turn.turn import Turn
+
+
+class Steering:
+    """The texts that wait for the running turn's next tool batch, in the order in which they came.
+
+    A text is delivered once or comes back once. What comes back is either text to return to whoever sent it,
+    or, where it was a submit, the follow-up turn that it becomes instead.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, Turn | None]] = []
+
+    def add(self, text: str, follow_up: Turn | None = None) -> None:
+        """Keep a text for the next tool batch; `follow_up` is the turn it becomes if there is none."""
+        self._waiting.append((text, follow_up))
+
+    def take(self) -> Taken:
+        """Take everything that waits, for delivery."""
+        taken = Taken(self._waiting)
+        self._waiting = []
+        return taken
+
+    def put_back(self, taken: Taken) -> None:
+        """Keep what was taken and could not be delivered, before what came since."""
+        self._waiting = [*taken.entries, *self._waiting]
+
+    def leftover(self) -> str:
+        """Return, and forget, the texts that only their sender can use again; empty when there is none."""
+        text = "\n".join(text for text, follow_up in self._waiting if follow_up is None)
+        self._waiting = [entry for entry in self._waiting if entry[1] is not None]
+        return text
+
+    def follow_ups(self) -> list[Turn]:
+        """Return, and forget, the turns that undelivered submits become."""
+        turns = [follow_up for _, follow_up in self._waiting if follow_up is not None]
+        self._waiting = [entry for entry in self._waiting if entry[1] is None]
+        return turns
+
+
+class Taken:
+    """Texts on their way to the model."""
+
+    def __init__(self, entries: list[tuple[str, Turn | None]]) -> None:
+        self.entries = entries
+
+    @property
+    def text(self) -> str:
+        """The texts, joined by newlines; empty when there is none."""
+        return "\n".join(text for text, _ in self.entries)
+
+
+def steered(result: str, text: str) -> str:
+    """Return a tool result with steering text after it, marked as the person's own words."""
+    return f"{result}\n\n[The user says, while you work: {text}]"
