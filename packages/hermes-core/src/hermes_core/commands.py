@@ -30,6 +30,10 @@ class Submit(msgspec.Struct, tag="submit", frozen=True, omit_defaults=True, kw_o
     system: str = ""
     model: str = ""
     tools: bool = True
+    max_tokens: int = 0
+    """The most tokens one answer of the model may have; 0 = the model's own limit."""
+    reasoning_effort: str = ""
+    """How hard the model thinks in this turn; empty = the session's setting."""
     turn_id: str = ""
     """Chosen by the caller where it must be known beforehand; else made."""
 

@@ -14,6 +14,8 @@
     ├── StoreError                  store
     │   └── StoreBusy               store_busy
     ├── BudgetExceeded              budget
+    ├── TurnFailed                  (the turn's own code)
+    ├── ToolFailed                  tool_failed          the model reads the message
     └── ProviderError               provider_error       retryable?, status?, retry_after?
         ├── AuthFailed              auth
         ├── RateLimited             rate_limited
@@ -130,6 +132,24 @@ class BudgetExceeded(HermesError):
     def __init__(self, message: str, limit: str) -> None:
         super().__init__(message)
         self.limit = limit
+
+
+class ToolFailed(HermesError):
+    """A tool could not do what it was asked; the message tells the model what is wrong and what would help."""
+
+    code = "tool_failed"
+
+
+class TurnFailed(HermesError):
+    """A turn ended without an answer; raised only by the embedding face, everywhere else it is an event.
+
+    `code` is the turn's code (`auth`, `rate_limited`, `truncated`, ...), `text` what the model had said before.
+    """
+
+    def __init__(self, message: str, code: str, text: str = "") -> None:
+        super().__init__(message)
+        self.code = code  # pyright: ignore[reportIncompatibleVariableOverride] - one class for all codes of turns
+        self.text = text
 
 
 class ProviderError(HermesError):

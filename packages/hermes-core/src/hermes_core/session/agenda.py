@@ -12,7 +12,6 @@ from typing import Any
 
 import anyio
 
-from hermes_core import ids
 from hermes_core.commands import BusyMode, Interrupt, InterruptReply, Submit, SubmitReply
 from hermes_core.content import text_of
 from hermes_core.errors import HermesError, InvalidInput
@@ -52,7 +51,7 @@ class Agenda:
     @property
     def queue(self) -> tuple[str, ...]:
         """The texts of the follow-ups, oldest first."""
-        return tuple(text_of(turn.parts) for turn in self._queue)
+        return tuple(text_of(turn.command.parts) for turn in self._queue)
 
     @property
     def loop(self) -> TurnLoop | None:
@@ -61,13 +60,7 @@ class Agenda:
 
     async def submit(self, command: Submit, busy: BusyMode) -> SubmitReply:
         """Begin a turn, or do what `busy` says while one runs."""
-        turn = Turn(
-            command.turn_id or ids.turn_id(),
-            command.parts,
-            system=command.system,
-            model=command.model,
-            tools=command.tools,
-        )
+        turn = Turn(command)
         running = self.turn
         if running is None:
             return await self._begin(turn)
@@ -131,12 +124,12 @@ class Agenda:
         """Store the user row, also when an interrupt came at once: what was said is part of the history."""
         with anyio.CancelScope(shield=True):
             try:
-                turn.row_id = (await self._transcript.add_user(UserMessage(parts=turn.parts))).row_id
+                turn.row_id = (await self._transcript.add_user(UserMessage(parts=turn.command.parts))).row_id
             except HermesError as error:
                 turn.failure = error
                 turn.admitted.set()
                 return False
-        self._publish(UserMessageAdded(row_id=turn.row_id, parts=turn.parts, turn_id=turn.id))
+        self._publish(UserMessageAdded(row_id=turn.row_id, parts=turn.command.parts, turn_id=turn.id))
         self._publish(MessageStart(turn_id=turn.id))
         turn.admitted.set()
         return True

@@ -280,7 +280,7 @@ class Session:
         if turn is None:
             return None
         said = self._agenda.loop.partial if self._agenda.loop else None
-        return Inflight(turn.id, turn.parts, said.text if said else "", said.reasoning if said else "")
+        return Inflight(turn.id, turn.command.parts, said.text if said else "", said.reasoning if said else "")
 
     def _lay_bench(self, tools: dict[str, Any]) -> Workbench:
         from hermes_core.tools.processes import SessionProcesses

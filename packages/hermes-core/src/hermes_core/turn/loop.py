@@ -46,8 +46,8 @@ class TurnLoop:
 
     async def _steps(self) -> MessageComplete:
         bench, turn = self._bench, self._turn
-        model, provider_name = bench.model()
-        endpoint = await bench.models.resolve(turn.model or model, "" if turn.model else provider_name)
+        model, provider = (turn.command.model, "") if turn.command.model else bench.model()
+        endpoint = await bench.models.resolve(model, provider)
         bench.resolved(endpoint)
         self._model_step = ModelStep(bench, turn, endpoint, bench.models.provider(endpoint))
         for number in range(1, bench.max_steps + 1):

@@ -30,7 +30,7 @@ class ModelStep:
         self._turn = turn
         self._endpoint = endpoint
         self._provider = provider
-        self._specs = tuple(tool.spec() for tool in bench.tools.values()) if turn.tools else ()
+        self._specs = tuple(tool.spec() for tool in bench.tools.values()) if turn.command.tools else ()
         self._stream: ModelStream | None = None
         self._shown = False
 
@@ -52,10 +52,11 @@ class ModelStep:
         bench, turn = self._bench, self._turn
         return ModelRequest(
             model=self._endpoint.model,
-            system=system_prompt(cwd=str(bench.cwd), tools=bool(self._specs), extra=turn.system),
+            system=system_prompt(cwd=str(bench.cwd), tools=bool(self._specs), extra=turn.command.system),
             messages=bench.transcript.messages,
             tools=self._specs,
-            reasoning_effort=bench.reasoning_effort(),
+            max_tokens=turn.command.max_tokens,
+            reasoning_effort=turn.command.reasoning_effort or bench.reasoning_effort(),
             session_id=bench.stored_id,
         )
 

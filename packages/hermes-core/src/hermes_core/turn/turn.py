@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import anyio
 
-from hermes_core.content import Part
+from hermes_core import ids
+from hermes_core.commands import Submit
 from hermes_core.errors import HermesError, ProviderError
 from hermes_core.events import MessageComplete
 from hermes_core.messages import AssistantMessage
@@ -19,12 +20,9 @@ class Turn:
     was published. `interrupt` cancels its one scope; what must still be written is shielded from that.
     """
 
-    def __init__(self, turn_id: str, parts: tuple[Part, ...], *, system: str, model: str, tools: bool) -> None:
-        self.id = turn_id
-        self.parts = parts
-        self.system = system
-        self.model = model
-        self.tools = tools
+    def __init__(self, command: Submit) -> None:
+        self.id = command.turn_id or ids.turn_id()
+        self.command = command
         self.steering = Steering()
         self.scope = anyio.CancelScope()
         self.interrupted = False
