@@ -1,0 +1,229 @@
+"""MemoryStore: the store of tests and of programs that keep nothing. It grows with what is put into it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+import msgspec
+
+from hermes_core.content import clean
+from hermes_core.errors import InvalidInput, SessionNotFound, StoreError
+from hermes_core.messages import Message, NoteMessage, StoredMessage, ToolMessage
+from hermes_core.store.codec import role_of, sanitised
+from hermes_core.store.limits import MAX_HITS, MAX_PAGE
+from hermes_core.store.protocol import SearchHit, SessionPatch, SessionQuery, SessionRecord, SessionSummary
+from hermes_core.store.search import fold, matches, preview_of, searchable, snippet_of, terms_of
+from hermes_core.usage import Usage
+
+
+class MemoryStore:
+    """A Store in this process's memory: everything is gone with it. `clock` tells the time in UNIX seconds."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._sessions: dict[str, SessionSummary] = {}
+        self._rows: dict[str, list[StoredMessage]] = {}
+        self._last_row_id = 0
+        self._grants: set[str] = set()
+        self._items: dict[tuple[str, str], tuple[bytes, float]] = {}
+
+    async def open(self) -> None:
+        """See Store.open."""
+
+    async def close(self) -> None:
+        """See Store.close."""
+
+    # -- sessions
+
+    async def create_session(self, record: SessionRecord) -> None:
+        """See Store.create_session."""
+        record = sanitised(record)
+        if record.id in self._sessions:
+            raise StoreError(f"There is a session {record.id!r} already.")
+        record = msgspec.structs.replace(record, created_at=record.created_at or self._clock())
+        self._sessions[record.id] = SessionSummary(record=record, updated_at=record.created_at)
+        self._rows[record.id] = []
+
+    async def session(self, session_id: str) -> SessionRecord | None:
+        """See Store.session."""
+        summary = await self.summary(session_id)
+        return summary.record if summary else None
+
+    async def update_session(self, session_id: str, patch: SessionPatch) -> None:
+        """See Store.update_session."""
+        summary = self._known(session_id)
+        changes = msgspec.structs.asdict(sanitised(patch))
+        changes = {name: value for name, value in changes.items() if value is not msgspec.UNSET}
+        record = msgspec.structs.replace(summary.record, **changes)
+        self._sessions[record.id] = msgspec.structs.replace(summary, record=record)
+
+    async def list_sessions(self, query: SessionQuery) -> list[SessionSummary]:
+        """See Store.list_sessions; at most 1,000 rows. Raises InvalidInput when `after` is no session."""
+        found = [summary for summary in self._sessions.values() if _listed(summary, query)]
+        if query.after:
+            last = self._sessions.get(clean(query.after))
+            if last is None:
+                raise InvalidInput(f"There is no session {query.after!r} to go on after.", "after")
+            found = [summary for summary in found if _place(summary) < _place(last)]
+        found.sort(key=_place, reverse=True)
+        return found[: max(0, min(query.limit, MAX_PAGE))]
+
+    async def summary(self, session_id: str) -> SessionSummary | None:
+        """See Store.summary."""
+        return self._sessions.get(clean(session_id))
+
+    async def delete_session(self, session_id: str) -> bool:
+        """See Store.delete_session."""
+        if clean(session_id) not in self._sessions:
+            return False
+        doomed = [clean(session_id)]
+        for parent in doomed:  # grows while it is walked: children of children
+            doomed += [
+                summary.record.id
+                for summary in self._sessions.values()
+                if summary.record.kind == "subagent"
+                and summary.record.parent_id == parent
+                and summary.record.id not in doomed
+            ]
+        for gone in doomed:
+            del self._sessions[gone], self._rows[gone]
+        for summary in list(self._sessions.values()):
+            if summary.record.parent_id in doomed:
+                record = msgspec.structs.replace(summary.record, parent_id="")
+                self._sessions[record.id] = msgspec.structs.replace(summary, record=record)
+        return True
+
+    # -- messages
+
+    async def append(self, session_id: str, messages: Sequence[Message], usage: Usage | None = None) -> list[int]:
+        """See Store.append."""
+        summary = self._known(session_id)
+        now = self._clock()
+        added: list[StoredMessage] = []
+        for message in map(sanitised, messages):
+            self._last_row_id += 1
+            added.append(StoredMessage(self._last_row_id, now, message))
+        self._rows[summary.record.id] += added
+        if added:
+            summary = msgspec.structs.replace(
+                summary,
+                record=msgspec.structs.replace(summary.record, ended_at=0.0, end_reason=""),
+                preview=summary.preview or next(filter(None, (preview_of(row.message) for row in added)), ""),
+                message_count=summary.message_count + sum(not isinstance(row.message, NoteMessage) for row in added),
+                updated_at=now,
+            )
+        if usage is not None:
+            summary = msgspec.structs.replace(summary, usage=summary.usage + usage)
+        self._sessions[summary.record.id] = summary
+        return [row.row_id for row in added]
+
+    async def settle(self, session_id: str, row_id: int, result: ToolMessage) -> None:
+        """See Store.settle. Raises SessionNotFound, and StoreError when the row is no result of that call."""
+        rows = self._rows[self._known(session_id).record.id]
+        result = sanitised(result)
+        for place, row in enumerate(rows):
+            if row.row_id != row_id:
+                continue
+            if isinstance(row.message, ToolMessage) and row.message.tool_call_id == result.tool_call_id:
+                rows[place] = StoredMessage(row_id, row.created_at, result)
+                return
+        raise StoreError(f"Row {row_id} of session {session_id!r} is not a result of call {result.tool_call_id!r}.")
+
+    async def messages(
+        self, session_id: str, *, after: int = 0, before: int = 0, limit: int = 0, newest: bool = False
+    ) -> list[StoredMessage]:
+        """See Store.messages."""
+        rows = self._rows.get(clean(session_id), [])
+        found = [row for row in rows if row.row_id > after and (before <= 0 or row.row_id < before)]
+        if limit <= 0:
+            return found
+        return found[-limit:] if newest else found[:limit]
+
+    async def search(self, query: str, *, limit: int = 20, source: str = "") -> list[SearchHit]:
+        """See Store.search; at most 1,000 hits. Raises InvalidInput for a query longer than 1,000 characters."""
+        terms = terms_of(query)
+        if not terms:
+            return []
+        found: list[SearchHit] = []
+        for session_id, rows in self._rows.items():
+            record = self._sessions[session_id].record
+            if source and record.source != source:
+                continue
+            for row in rows:
+                text = searchable(row.message)
+                if matches(fold(text), terms):
+                    found.append(_hit(record, row, snippet_of(text, terms)))
+        found.sort(key=lambda hit: hit.row_id, reverse=True)
+        return found[: max(0, min(limit, MAX_HITS))]
+
+    # -- grants and small values
+
+    async def grants(self) -> frozenset[str]:
+        """See Store.grants."""
+        return frozenset(self._grants)
+
+    async def add_grants(self, patterns: Sequence[str]) -> None:
+        """See Store.add_grants."""
+        self._grants.update(map(clean, patterns))
+
+    async def put(self, space: str, key: str, value: bytes, *, expires_at: float = 0.0) -> None:
+        """See Store.put."""
+        now = self._clock()
+        for place in [place for place, (_, end) in self._items.items() if 0 < end <= now]:
+            del self._items[place]
+        self._items[clean(space), clean(key)] = (bytes(value), expires_at)
+
+    async def get(self, space: str, key: str) -> bytes | None:
+        """See Store.get."""
+        value, end = self._items.get((clean(space), clean(key)), (None, 0.0))
+        return None if 0 < end <= self._clock() else value
+
+    async def drop(self, space: str, key: str) -> bool:
+        """See Store.drop; a value that has expired was not there."""
+        there = await self.get(space, key) is not None
+        self._items.pop((clean(space), clean(key)), None)
+        return there
+
+    async def keys(self, space: str, *, prefix: str = "", limit: int = 1000) -> list[str]:
+        """See Store.keys: in the order of code points, without expired ones."""
+        now, space, prefix = self._clock(), clean(space), clean(prefix)
+        found = sorted(
+            key
+            for (its_space, key), (_, end) in self._items.items()
+            if its_space == space and key.startswith(prefix) and not 0 < end <= now
+        )
+        return list(islice(found, max(0, limit)))
+
+    def _known(self, session_id: str) -> SessionSummary:
+        summary = self._sessions.get(clean(session_id))
+        if summary is None:
+            raise SessionNotFound(session_id)
+        return summary
+
+
+def _listed(summary: SessionSummary, query: SessionQuery) -> bool:
+    record = summary.record
+    return (
+        (query.children or record.kind != "subagent")
+        and (not query.only_used or summary.message_count > 0)
+        and (not query.source or record.source == clean(query.source))
+        and (not query.cwd or record.cwd == clean(query.cwd))
+        and (query.owner is None or record.owner == clean(query.owner))
+    )
+
+
+def _place(summary: SessionSummary) -> tuple[float, str]:
+    return summary.updated_at, summary.record.id
+
+
+def _hit(record: SessionRecord, row: StoredMessage, snippet: str) -> SearchHit:
+    return SearchHit(
+        session_id=record.id,
+        title=record.title,
+        row_id=row.row_id,
+        role=role_of(row.message),
+        snippet=snippet,
+        created_at=row.created_at,
+    )

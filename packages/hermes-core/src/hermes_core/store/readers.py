@@ -1,0 +1,63 @@
+"""Readers: a few connections beside the writer, which never wait for it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from hermes_core.errors import StoreError
+from hermes_core.store.connection import connect_reader, store_error
+from hermes_core.store.limits import READERS
+from hermes_core.store.writer import Work
+
+T = TypeVar("T")
+
+
+class Readers:
+    """At most READERS connections, opened when first needed and kept until `close`."""
+
+    def __init__(self, path: Path, patience: float) -> None:
+        self._path = path
+        self._patience = patience
+        self._idle: list[sqlite3.Connection] = []
+        self._threads = anyio.CapacityLimiter(READERS)
+        self._closed = False
+
+    async def run(self, work: Work[T]) -> T:
+        """Run `work` in a worker thread and return its result; sqlite3 errors come as StoreError or StoreBusy."""
+        if self._closed:
+            raise StoreError("The session store is closed.")
+        return await anyio.to_thread.run_sync(self._read, work, limiter=self._threads)
+
+    async def close(self) -> None:
+        """Let running reads end, then close every connection. Later calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            for _ in range(READERS):
+                await self._threads.acquire_on_behalf_of(object())
+            await anyio.to_thread.run_sync(self._close)
+
+    def _read(self, work: Work[T]) -> T:
+        # A connection is used by the thread that took it from the list and by no other: `pop` and `append` of a
+        # list are atomic.
+        try:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = connect_reader(self._path, self._patience)
+            try:
+                return work(connection)
+            finally:
+                self._idle.append(connection)
+        except sqlite3.Error as error:
+            raise store_error(error, self._path) from error
+
+    def _close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
