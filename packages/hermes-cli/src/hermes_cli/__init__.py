@@ -1,1 +1,1 @@
-"""TODO"""
+"""The `hermes` command: chat in a terminal, and a door to every installed surface."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hermes_core.commands import SetTitle as SetTitle
     from hermes_core.commands import Steer as Steer
     from hermes_core.commands import Submit as Submit
-    from hermes_core.config.config import Config as Config
     from hermes_core.config.config import load_config as load_config
+    from hermes_core.config.settings import Config as Config
     from hermes_core.content import ImagePart as ImagePart
     from hermes_core.content import TextPart as TextPart
     from hermes_core.errors import HermesError as HermesError
@@ -35,7 +35,7 @@ _HOMES = {
     "AIAgent": "agent",
     "AnswerApprovals": "commands",
     "AnswerQuestion": "commands",
-    "Config": "config.config",
+    "Config": "config.settings",
     "Event": "events",
     "HermesError": "errors",
     "ImagePart": "content",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from hermes_core.content import ImagePart, Part, TextPart
 from hermes_core.errors import InvalidInput
@@ -60,8 +60,8 @@ def _parts(content: Any, where: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
     parts: list[Part] = []
-    for part in content if isinstance(content, list) else ():  # pyright: ignore[reportUnknownVariableType]
-        kind = part.get("type") if isinstance(part, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    for part in cast("list[Any]", content) if isinstance(content, list) else ():
+        kind = cast("dict[str, Any]", part).get("type") if isinstance(part, dict) else None
         if kind == "text":
             parts.append(TextPart(str(part["text"])))
         elif kind == "image_url":
@@ -73,7 +73,8 @@ def _parts(content: Any, where: str) -> tuple[Part, ...]:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType]
+        parts = [cast("dict[str, Any]", part) for part in cast("list[Any]", content) if isinstance(part, dict)]
+        return "".join(str(part.get("text", "")) for part in parts)
     return "" if content is None else str(content)
 
 

@@ -38,7 +38,7 @@ from typing import ClassVar
 class HermesError(Exception):
     """Base of every error the core raises. `code` is stable, `str(error)` is a sentence for a person."""
 
-    code: ClassVar[str] = "internal"
+    code: str = "internal"
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -148,7 +148,7 @@ class TurnFailed(HermesError):
 
     def __init__(self, message: str, code: str, text: str = "") -> None:
         super().__init__(message)
-        self.code = code  # pyright: ignore[reportIncompatibleVariableOverride] - one class for all codes of turns
+        self.code = code
         self.text = text
 
 

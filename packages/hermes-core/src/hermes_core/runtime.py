@@ -14,8 +14,9 @@ from anyio.abc import TaskGroup
 
 from hermes_core import ids
 from hermes_core.commands import EditMode
-from hermes_core.config.config import Config, load_config
+from hermes_core.config.config import load_config
 from hermes_core.config.env import child_env
+from hermes_core.config.settings import Config
 from hermes_core.errors import InvalidInput, SessionNotFound
 from hermes_core.messages import Message
 from hermes_core.models.resolve import Models

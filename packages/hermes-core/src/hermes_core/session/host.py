@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from hermes_core.config.config import Config
+from hermes_core.config.settings import Config
 from hermes_core.tools.policy import Policy
 from hermes_core.turn.workbench import ModelSource
 

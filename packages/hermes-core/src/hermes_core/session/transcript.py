@@ -84,7 +84,10 @@ class Transcript:
     async def _add(self, messages: list[Message], usage: Usage | None = None) -> list[StoredMessage]:
         # Shielded: what the store has written must be in memory too, also when the turn is being interrupted.
         with anyio.CancelScope(shield=True):
-            row_ids = await self._store.append(self._session_id, messages, usage)
+            return await self._append(messages, usage)
+
+    async def _append(self, messages: list[Message], usage: Usage | None) -> list[StoredMessage]:
+        row_ids = await self._store.append(self._session_id, messages, usage)
         now = time.time()
         rows = [StoredMessage(row_id=i, created_at=now, message=m) for i, m in zip(row_ids, messages, strict=True)]
         self._rows += rows

@@ -36,14 +36,16 @@ def read_call(call: ToolCall, row_id: int, tools: Mapping[str, Tool[Any]], finis
     """Return `call`, read. Nothing is ever guessed: arguments that were cut off or do not fit are a problem."""
     tool = tools.get(call.name)
     arguments = _plain(call.arguments)
-    args, problem = None, ""
+    args: msgspec.Struct | None = None
+    problem = ""
     if finish == "length":
         problem = "The call was cut off by the output limit and did not run. Write it again, shorter or in parts."
     elif tool is None:
         problem = f"There is no tool {call.name!r}. There are: {', '.join(tools)}."
     else:
         try:
-            args = msgspec.json.decode(call.arguments.strip() or "{}", type=tool.args, strict=False)
+            decoded: Any = msgspec.json.decode(call.arguments.strip() or "{}", type=tool.args, strict=False)
+            args = decoded
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             problem = f"The arguments of {call.name} are not right: {error}. Nothing was run."
     return Call(

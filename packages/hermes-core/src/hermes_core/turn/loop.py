@@ -34,15 +34,13 @@ class TurnLoop:
             return await self._steps()
         except HermesError as error:
             with anyio.CancelScope(shield=True):
-                partial, row_id = await self._keep_partial("error")
-            return failed(self._turn, error, partial, row_id)
+                return failed(self._turn, error, *await self._keep_partial("error"))
 
     async def stop(self) -> MessageComplete:
         """Write down what an interrupted turn leaves behind and return its end. Call it shielded, once."""
         if self._tool_step is not None:
             await self._tool_step.stop()
-        partial, row_id = await self._keep_partial("interrupted")
-        return interrupted(self._turn, partial, row_id)
+        return interrupted(self._turn, *await self._keep_partial("interrupted"))
 
     async def _steps(self) -> MessageComplete:
         bench, turn = self._bench, self._turn

@@ -127,7 +127,7 @@ class ToolStep:
         self, tool: Tool[Any], args: msgspec.Struct, context: TurnToolContext, feed: ProgressFeed
     ) -> ToolResult:
         """Run the tool while its output is shown; its error leaves the task group as it is, not in a group."""
-        result: ToolResult | Exception
+        result: ToolResult | Exception = ToolResult(INTERRUPTED_RESULT, outcome="interrupted")
         async with anyio.create_task_group() as beside:
             beside.start_soon(feed.run)
             try:
