@@ -10,9 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-import anyio
-
 from hermes_core.messages import AssistantMessage, Message, NoteMessage, StoredMessage, ToolMessage, UserMessage
+from hermes_core.shield import shielded
 from hermes_core.store.protocol import Store
 from hermes_core.usage import Usage
 
@@ -83,8 +82,7 @@ class Transcript:
 
     async def _add(self, messages: list[Message], usage: Usage | None = None) -> list[StoredMessage]:
         # Shielded: what the store has written must be in memory too, also when the turn is being interrupted.
-        with anyio.CancelScope(shield=True):
-            return await self._append(messages, usage)
+        return await shielded(self._append(messages, usage))
 
     async def _append(self, messages: list[Message], usage: Usage | None) -> list[StoredMessage]:
         row_ids = await self._store.append(self._session_id, messages, usage)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import anyio
-
 from hermes_core.errors import BudgetExceeded, HermesError
 from hermes_core.events import MessageComplete
 from hermes_core.messages import AssistantMessage, Finish
+from hermes_core.shield import shielded
 from hermes_core.turn.call import read_call
 from hermes_core.turn.model_step import ModelStep
 from hermes_core.turn.tool_step import ToolStep
@@ -33,8 +32,7 @@ class TurnLoop:
         try:
             return await self._steps()
         except HermesError as error:
-            with anyio.CancelScope(shield=True):
-                return failed(self._turn, error, *await self._keep_partial("error"))
+            return failed(self._turn, error, *await shielded(self._keep_partial("error")))
 
     async def stop(self) -> MessageComplete:
         """Write down what an interrupted turn leaves behind and return its end. Call it shielded, once."""
