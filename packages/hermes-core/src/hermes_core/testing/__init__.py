@@ -1,0 +1,51 @@
+"""What embedders and our own tests use in place of a real model and a real clock."""
+
+from hermes_core.testing.clock import FakeClock
+from hermes_core.testing.script import (
+    Answer,
+    Call,
+    Chunk,
+    Comment,
+    Cut,
+    Delta,
+    Done,
+    EndBody,
+    Finish,
+    Pause,
+    Raw,
+    Script,
+    Stall,
+    Step,
+    Text,
+    Think,
+    Tokens,
+    answer,
+    call,
+    refusal,
+)
+from hermes_core.testing.scripted_model import ScriptedModel
+
+__all__ = [
+    "Answer",
+    "Call",
+    "Chunk",
+    "Comment",
+    "Cut",
+    "Delta",
+    "Done",
+    "EndBody",
+    "FakeClock",
+    "Finish",
+    "Pause",
+    "Raw",
+    "Script",
+    "ScriptedModel",
+    "Stall",
+    "Step",
+    "Text",
+    "Think",
+    "Tokens",
+    "answer",
+    "call",
+    "refusal",
+]
