@@ -121,6 +121,8 @@ class ToolStart(_Event, tag="tool.start"):
     """The absolute path of the file it works on, where there is one."""
     changes: tuple[FileChange, ...] = ()
     """The edits it would make, known before it runs."""
+    asks: bool = False
+    """Whether a person will be asked before it runs; otherwise it runs, or is refused, at once."""
 
 
 class ToolProgress(_Event, tag="tool.progress"):

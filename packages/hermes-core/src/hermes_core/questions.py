@@ -78,9 +78,10 @@ Question = Approval | Clarify | Sudo | Secret
 
 
 class ApprovalAnswer(msgspec.Struct, tag="approval", tag_field="kind", frozen=True):
-    """The choice, one of those offered."""
+    """The choice, one of those offered. `reason` says why a surface denied without a person's word."""
 
     choice: Choice
+    reason: str = ""
 
 
 class ClarifyAnswer(msgspec.Struct, tag="clarify", tag_field="kind", frozen=True):

@@ -88,6 +88,7 @@ class ToolStep:
 
     async def _one(self, call: Call) -> None:
         async with self._limiter:
+            verdict = await self._verdict(call)
             begun = time.monotonic()
             path = self._path(call)
             self._bench.publish(
@@ -97,24 +98,45 @@ class ToolStep:
                     args=call.arguments,
                     label=call.label,
                     path=path,
+                    asks=verdict.decision == "ask" and self._bench.answerable(),
                     turn_id=self._turn.id,
                 )
             )
             result = ToolResult(INTERRUPTED_RESULT, outcome="interrupted")
             try:
-                result = await self._result(call)
+                result = await self._result(call, verdict)
             finally:
                 # Also when cancelled: what was announced is ended, and what was begun has an outcome.
                 with anyio.CancelScope(shield=True):
                     await self._end(call, result, path, time.monotonic() - begun)
 
-    async def _result(self, call: Call) -> ToolResult:
+    async def _verdict(self, call: Call) -> Verdict:
+        """Review a call before it is announced; one that cannot be reviewed is refused."""
+        if call.args is None:
+            return Verdict("allow")  # nothing will run: its problem is its result
+        try:
+            return self._bench.policy.review(
+                call.name,
+                call.args,
+                cwd=self._bench.cwd,
+                edits=self._bench.edits(),
+                granted=await self._bench.grants.known(),
+                home=self._bench.home,
+            )
+        except StoreError as error:
+            self._failure = error
+            return Verdict("deny", reason=error.message)
+        except Exception as error:
+            log.exception("the call of %s could not be reviewed", call.name)
+            return Verdict("deny", reason=f"it could not be reviewed ({type(error).__name__}).")
+
+    async def _result(self, call: Call, verdict: Verdict) -> ToolResult:
         if call.tool is None or call.args is None:
             return ToolResult(call.problem, outcome="error")
         feed = ProgressFeed(self._bench, self._turn.id, call)
         context = TurnToolContext(self._bench, self._turn.id, call, feed)
         try:
-            return await self._refused(call, context) or await self._run(call.tool, call.args, context, feed)
+            return await self._refused(call, verdict, context) or await self._run(call.tool, call.args, context, feed)
         except StoreError:
             raise
         except HermesError as error:
@@ -141,17 +163,8 @@ class ToolStep:
             raise result
         return result
 
-    async def _refused(self, call: Call, context: TurnToolContext) -> ToolResult | None:
+    async def _refused(self, call: Call, verdict: Verdict, context: TurnToolContext) -> ToolResult | None:
         """Return the result of a call that may not run, None when it may."""
-        assert call.args is not None
-        verdict = self._bench.policy.review(
-            call.name,
-            call.args,
-            cwd=self._bench.cwd,
-            edits=self._bench.edits(),
-            granted=await self._bench.grants.known(),
-            home=self._bench.home,
-        )
         if verdict.decision == "allow":
             return None
         if verdict.decision == "deny":
@@ -177,7 +190,7 @@ class ToolStep:
             case "always":
                 await self._bench.grants.add(verdict.patterns, always=True)
             case "deny":
-                return ToolResult("Not run: the user refused it.", outcome="denied")
+                return ToolResult(f"Not run: {answer.reason or 'the user refused it'}.", outcome="denied")
         return None
 
     async def _changes(self, call: Call, context: TurnToolContext) -> tuple[FileChange, ...]:
