@@ -22,3 +22,5 @@ READERS = 4
 """Connections that read side by side; further reads wait their turn."""
 SWEPT = 100
 """Expired values that one `put` removes."""
+UNINDEXED = 100
+"""Texts that one transaction takes out of the search index after a deletion."""

@@ -11,13 +11,14 @@ from hermes_core.errors import StoreError
 from hermes_core.messages import Message, NoteMessage, StoredMessage, ToolMessage
 from hermes_core.store import session_rows
 from hermes_core.store.codec import decoded, encoded, role_of
-from hermes_core.store.limits import MAX_HITS
+from hermes_core.store.limits import MAX_HITS, UNINDEXED
 from hermes_core.store.protocol import SearchHit
 from hermes_core.store.search import fold, preview_of, searchable, snippet_of, terms_of
 from hermes_core.usage import Usage
 
 _GRAM = 3
 """Characters of a token of the index; shorter terms are found by reading the texts."""
+_LARGEST = 2**63 - 1
 _MAX_GRAMS = 24
 """Tokens of a term that are looked up. They only narrow the rows down: the comparison of the text decides."""
 
@@ -52,7 +53,7 @@ def settle(connection: sqlite3.Connection, session_id: str, row_id: int, result:
     session_rows.require(connection, session_id)
     result, body = encoded(result)
     row = connection.execute(
-        "SELECT body FROM messages WHERE id = ? AND session_id = ?", (row_id, clean(session_id))
+        "SELECT body FROM messages WHERE id = ? AND session_id = ?", (_sized(row_id), clean(session_id))
     ).fetchone()
     before = decoded(row[0]) if row else None
     if not isinstance(before, ToolMessage) or before.tool_call_id != result.tool_call_id:
@@ -70,7 +71,7 @@ def read(
     rows = connection.execute(
         f"SELECT id, created_at, body FROM messages WHERE session_id = ? AND id > ? {upper}"
         f" ORDER BY id {'DESC' if newest else 'ASC'} LIMIT ?",
-        (clean(session_id), after, before, limit if limit > 0 else -1),
+        (clean(session_id), _sized(after), _sized(before), _sized(limit) if limit > 0 else -1),
     )
     found = [StoredMessage(row_id, created_at, decoded(body)) for row_id, created_at, body in rows]
     if newest:
@@ -102,9 +103,25 @@ def search(connection: sqlite3.Connection, query: str, *, limit: int, source: st
     return [_hit(row, terms) for row in rows]
 
 
+def sweep(connection: sqlite3.Connection) -> bool:
+    """Take some texts of deleted rows out of the index; return whether any may be left.
+
+    A text costs a third of a millisecond, so a long session in one transaction would keep others waiting for seconds.
+    """
+    rows = connection.execute("SELECT row_id FROM unindexed LIMIT ?", (UNINDEXED,)).fetchall()
+    connection.executemany("DELETE FROM search WHERE rowid = ?", rows)
+    connection.executemany("DELETE FROM unindexed WHERE row_id = ?", rows)
+    return len(rows) == UNINDEXED
+
+
 def _index(connection: sqlite3.Connection, row_id: int, message: Message) -> None:
     if text := searchable(message):
         connection.execute("INSERT INTO search (rowid, text) VALUES (?, ?)", (row_id, fold(text)))
+
+
+def _sized(number: int) -> int:
+    """Return `number` as near as an integer of SQLite comes to it: no row id lies beyond."""
+    return max(-_LARGEST, min(number, _LARGEST))
 
 
 def _grams(terms: tuple[str, ...]) -> list[str]:

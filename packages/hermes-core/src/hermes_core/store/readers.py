@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +13,7 @@ import anyio.to_thread
 from hermes_core.errors import StoreError
 from hermes_core.store.connection import connect_reader, store_error
 from hermes_core.store.limits import READERS
-from hermes_core.store.writer import Work
+from hermes_core.store.writer import ITS_OWN, Work
 
 T = TypeVar("T")
 
@@ -55,9 +56,12 @@ class Readers:
                 return work(connection)
             finally:
                 self._idle.append(connection)
-        except sqlite3.Error as error:
+                if self._closed:  # by a caller that did not wait for this read, because its task was torn away
+                    self._close()
+        except ITS_OWN as error:
             raise store_error(error, self._path) from error
 
     def _close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()

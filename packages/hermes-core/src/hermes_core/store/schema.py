@@ -49,6 +49,9 @@ _FIRST = (
     "CREATE INDEX sessions_source ON sessions (source, updated_at, id) WHERE kind <> 'subagent'",
     "CREATE INDEX sessions_cwd ON sessions (cwd, updated_at, id) WHERE kind <> 'subagent'",
     "CREATE INDEX sessions_owner ON sessions (owner, updated_at, id) WHERE kind <> 'subagent'",
+    """
+    CREATE INDEX sessions_owner_source ON sessions (owner, source, updated_at, id) WHERE kind <> 'subagent'
+    """,
     "CREATE INDEX sessions_parent ON sessions (parent_id) WHERE parent_id <> ''",
     # AUTOINCREMENT: an id is never given twice, also not after its row was deleted.
     """
@@ -68,6 +71,8 @@ _FIRST = (
         text, tokenize = 'trigram case_sensitive 1', detail = none, columnsize = 0
     )
     """,
+    # Deleted rows whose text is still in the index, from which they are taken in small transactions.
+    "CREATE TABLE unindexed (row_id INTEGER PRIMARY KEY) STRICT",
     "CREATE TABLE grants (pattern TEXT NOT NULL PRIMARY KEY, created_at REAL NOT NULL) STRICT",
     """
     CREATE TABLE items (

@@ -109,7 +109,10 @@ def page(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSum
 
 
 def delete(connection: sqlite3.Connection, session_id: str) -> bool:
-    """Remove a session and, down to the last generation, its sub-agents'; detach all other children."""
+    """Remove a session and, down to the last generation, its sub-agents'; detach all other children.
+
+    The search index is left to `message_rows.sweep`: a row without its message is never found.
+    """
     rows = connection.execute(
         "WITH RECURSIVE doomed (id) AS (SELECT id FROM sessions WHERE id = ? UNION"
         " SELECT child.id FROM doomed CROSS JOIN sessions AS child INDEXED BY sessions_parent"
@@ -118,7 +121,7 @@ def delete(connection: sqlite3.Connection, session_id: str) -> bool:
         (clean(session_id),),
     ).fetchall()
     for row in rows:
-        connection.execute("DELETE FROM search WHERE rowid IN (SELECT id FROM messages WHERE session_id = ?)", row)
+        connection.execute("INSERT INTO unindexed SELECT id FROM messages WHERE session_id = ?", row)
         connection.execute("DELETE FROM sessions WHERE id = ?", row)
         connection.execute("UPDATE sessions SET parent_id = '' WHERE parent_id = ? AND parent_id <> ''", row)
     return bool(rows)

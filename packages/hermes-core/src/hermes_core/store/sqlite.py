@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from hermes_core.errors import StoreError
@@ -42,13 +43,13 @@ class SqliteStore:
         """See Store.open. Raises StoreError for a file of another program or of a newer version."""
         if self._writer is not None:
             raise StoreError("The session store is open already.")
-        try:
-            with anyio.CancelScope(shield=True):  # a connection that nobody took would never be closed
+        with anyio.CancelScope(shield=True):  # a connection that nobody took would never be closed
+            try:
                 connection = await anyio.to_thread.run_sync(connect_writer, self._path, self._patience)
-        except (sqlite3.Error, OSError, StoreError) as error:
-            raise store_error(error, self._path) from error
-        self._writer = Writer(connection, self._path)
-        self._readers = Readers(self._path, self._patience)
+            except (sqlite3.Error, OSError, StoreError) as error:
+                raise store_error(error, self._path) from error
+            self._writer = Writer(connection, self._path)
+            self._readers = Readers(self._path, self._patience)
 
     async def close(self) -> None:
         """See Store.close."""
@@ -83,7 +84,11 @@ class SqliteStore:
 
     async def delete_session(self, session_id: str) -> bool:
         """See Store.delete_session."""
-        return await self._write(lambda connection: session_rows.delete(connection, session_id))
+        there = await self._write(lambda connection: session_rows.delete(connection, session_id))
+        # A caller that is cancelled here leaves the rest to the next deletion.
+        while await self._write(message_rows.sweep):
+            await anyio.lowlevel.checkpoint()
+        return there
 
     # -- messages
 

@@ -20,10 +20,12 @@ from hermes_core.store.connection import store_error
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
+ITS_OWN = (sqlite3.Error, OverflowError)
+"""What SQLite and its module raise, the second for integers of more than 64 bits."""
 
 
 class _Job(Generic[T]):
-    """One caller's work. It is settled when it has a value or an error."""
+    """One caller's work, and what came of it."""
 
     def __init__(self, work: Work[T]) -> None:
         self.work = work
@@ -32,12 +34,14 @@ class _Job(Generic[T]):
 
 
 class _Batch:
-    """Jobs of one transaction."""
+    """Jobs of one transaction. Who finds it without a leader leads it; `changed` wakes those who wait for one."""
 
     def __init__(self) -> None:
         self.jobs: list[_Job[object]] = []
-        self.over = anyio.Event()
-        self.committed = False
+        self.led = False
+        self.begun = False
+        self.over = False
+        self.changed = anyio.Event()
 
 
 class Writer:
@@ -48,7 +52,6 @@ class Writer:
         self._path = path
         self._turn = anyio.Lock()
         self._thread = anyio.CapacityLimiter(1)
-        # A loop that is torn down may leave a commit running in its thread; the next one must wait for it.
         self._mutex = threading.Lock()
         self._open = _Batch()
         self._closed = False
@@ -64,15 +67,16 @@ class Writer:
         job = _Job(work)
         batch = self._open
         batch.jobs.append(cast("_Job[object]", job))
-        with anyio.CancelScope(shield=True):
-            if len(batch.jobs) == 1:
-                await self._lead(batch)
-            else:
-                await batch.over.wait()
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._see_through(batch)
+        except BaseException:
+            # Cancelled by other means than anyio's scopes, which a shield does not hold off.
+            if not batch.begun:
+                batch.jobs.remove(cast("_Job[object]", job))
+            raise
         if job.error is not None:
             raise job.error
-        if not batch.committed:
-            raise StoreError("The session store was stopped before the change was saved.")
         return cast("T", job.value)
 
     async def close(self) -> None:
@@ -84,30 +88,44 @@ class Writer:
             async with self._turn:
                 await anyio.to_thread.run_sync(self._close, limiter=self._thread)
 
+    async def _see_through(self, batch: _Batch) -> None:
+        """Return when `batch` is over. A leader that is torn away is followed by one of those who wait."""
+        while not batch.over:
+            if batch.led:
+                await batch.changed.wait()
+                continue
+            batch.led = True
+            try:
+                await self._lead(batch)
+            finally:
+                batch.led = False
+                batch.changed.set()
+                batch.changed = anyio.Event()
+
     async def _lead(self, batch: _Batch) -> None:
-        try:
-            async with self._turn:
-                self._open = _Batch()
-                await anyio.to_thread.run_sync(self._commit, batch, limiter=self._thread)
-        finally:
+        async with self._turn:
+            batch.begun = True
             if self._open is batch:
                 self._open = _Batch()
-            batch.over.set()
+            await anyio.to_thread.run_sync(self._commit, batch, limiter=self._thread)
 
     def _commit(self, batch: _Batch) -> None:
+        # A leader that was torn away leaves its commit running in the thread; the next one waits for it here.
         with self._mutex:
+            if batch.over:
+                return
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 for job in batch.jobs:
                     self._try(job)
                 self._connection.execute("COMMIT")
-                batch.committed = True
             except sqlite3.Error as error:
                 for job in batch.jobs:
                     job.error = store_error(error, self._path)
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+            batch.over = True
 
     def _try(self, job: _Job[object]) -> None:
         """Run one job so that its failure, which its caller gets from `run`, leaves no trace and disturbs no other."""
@@ -115,7 +133,7 @@ class Writer:
         try:
             job.value = job.work(self._connection)
         except Exception as error:
-            job.error = store_error(error, self._path) if isinstance(error, sqlite3.Error) else error
+            job.error = store_error(error, self._path) if isinstance(error, ITS_OWN) else error
             if not self._connection.in_transaction:
                 # A full disk and its like end the whole transaction, and with it the work of the others.
                 raise sqlite3.OperationalError(f"the transaction was given up: {error}") from error

@@ -1,0 +1,121 @@
+"""One law: whatever is done, the SQLite store and its twin in memory tell the same."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from hermes_core.content import ImagePart
+from hermes_core.errors import HermesError
+from hermes_core.messages import AssistantMessage, Message, NoteMessage, ToolCall, ToolMessage, UserMessage, user_text
+from hermes_core.store.memory import MemoryStore
+from hermes_core.store.protocol import SessionPatch, SessionQuery, SessionRecord, Store
+from hermes_core.store.sqlite import SqliteStore
+from hermes_core.usage import Usage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+words = st.sampled_from(["", "hello", "数据", "a_b", "\ud800", "x y\nz"])
+ids = st.sampled_from(["a", "b", "c", "d", "a\udfff"])
+spaces = st.sampled_from(["s", "t\ud800"])
+row_ids = st.integers(-1, 12)
+times = st.sampled_from([0.0, 1.0, 20.0, 1e9])
+tool_calls = st.lists(st.builds(ToolCall, ids, words, words), max_size=2).map(tuple)
+messages: st.SearchStrategy[Message] = st.one_of(
+    st.builds(user_text, words),
+    st.just(UserMessage((ImagePart("data:image/png;base64,AA=="),))),
+    st.builds(
+        AssistantMessage, text=words, tool_calls=st.lists(st.builds(ToolCall, ids, words, words), max_size=2).map(tuple)
+    ),
+    st.builds(ToolMessage, ids, words, words),
+    st.builds(NoteMessage, words),
+)
+records = st.builds(
+    SessionRecord,
+    id=ids,
+    source=st.sampled_from(["cli", "acp"]),
+    cwd=words,
+    title=words,
+    parent_id=st.one_of(st.just(""), ids),
+    kind=st.sampled_from(["root", "branch", "subagent"]),
+    created_at=times,
+    owner=words,
+)
+queries = st.builds(
+    SessionQuery,
+    limit=st.integers(-1, 3),
+    after=st.one_of(st.just(""), ids),
+    source=st.sampled_from(["", "cli"]),
+    cwd=words,
+    owner=st.one_of(st.none(), words),
+    children=st.booleans(),
+    only_used=st.booleans(),
+)
+patches = st.builds(SessionPatch, title=words, ended_at=times) | st.builds(SessionPatch)
+usages = st.none() | st.builds(Usage, input=st.integers(0, 9), calls=st.just(1), estimated=st.booleans())
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One call of a method of a store."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+    async def outcome(self, store: Store) -> object:
+        """Return what the call returns, or which error it raises."""
+        try:
+            return await getattr(store, self.method)(*self.arguments, **self.named)
+        except HermesError as error:
+            return type(error), str(error)
+
+
+def call(method: str, *arguments: st.SearchStrategy[Any], **named: st.SearchStrategy[Any]) -> st.SearchStrategy[Call]:
+    return st.builds(Call, st.just(method), st.tuples(*arguments), st.fixed_dictionaries(named))
+
+
+limits = st.integers(-1, 4)
+tails = st.lists(messages, min_size=1, max_size=3)
+calls = st.one_of(
+    call("create_session", records),
+    call("update_session", ids, patches),
+    call("append", ids, tails, usages),
+    call("append", ids, tails),
+    call("append", ids, st.just([]), usages),
+    call("settle", ids, row_ids, st.builds(ToolMessage, ids, words, words)),
+    call("delete_session", ids),
+    call("session", ids),
+    call("list_sessions", queries),
+    call("messages", ids, after=row_ids, before=row_ids, limit=limits, newest=st.booleans()),
+    call("search", words, limit=limits, source=st.sampled_from(["", "cli"])),
+    call("put", spaces, words, st.binary(max_size=3), expires_at=times),
+    call("get", spaces, words),
+    call("drop", spaces, words),
+    call("keys", spaces, prefix=words, limit=limits),
+    call("add_grants", st.lists(words, max_size=2)),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(records, max_size=4), st.lists(calls, max_size=40))
+def test_store_and_its_twin_tell_the_same_after_any_history(first: list[SessionRecord], history: list[Call]) -> None:
+    async def compare() -> None:
+        moment = 10.0
+        twin = MemoryStore(clock=lambda: moment)
+        with tempfile.TemporaryDirectory() as folder:
+            real = SqliteStore(Path(folder) / "s.sqlite3", clock=lambda: moment)
+            await real.open()
+            for step in [*(Call("create_session", (record,), {}) for record in first), *history]:
+                moment += 1.0
+                assert await step.outcome(real) == await step.outcome(twin), step
+            everything = SessionQuery(children=True, only_used=False)
+            assert await real.list_sessions(everything) == await twin.list_sessions(everything)
+            for session_id in "abcd":
+                assert await real.messages(session_id) == await twin.messages(session_id)
+            assert await real.grants() == await twin.grants()
+            await real.close()
+
+    anyio.run(compare)
