@@ -43,6 +43,7 @@ class ToolContext(Protocol):
 
     session_id: str
     """The stored id."""
+    turn_id: str
     tool_call_id: str
     cwd: Path
     """The session's folder; relative paths of arguments start here."""
@@ -75,8 +76,32 @@ class Processes(Protocol):
         """Start a shell command in the background in a process group of its own; return its id (`proc_` + 8 hex)."""
         ...
 
+    def folder(self) -> Path:
+        """Return a private folder for outputs too long to be shown; it is removed with the session."""
+        ...
+
     def listing(self) -> str:
         """Describe them, a line each, for the model."""
+        ...
+
+    async def poll(self, process_id: str) -> str:
+        """Return the state and the output that was not shown yet. Unknown ids raise ToolFailed, here and below."""
+        ...
+
+    async def wait(self, process_id: str, timeout: float) -> str:
+        """Wait until the process ends, `timeout` seconds at most; return as `poll` does."""
+        ...
+
+    def log(self, process_id: str, offset: int, limit: int) -> str:
+        """Return up to `limit` lines of the kept output from line `offset` (from 1), the last ones with 0."""
+        ...
+
+    async def kill(self, process_id: str) -> str:
+        """End the process with its whole group; return as `poll` does."""
+        ...
+
+    async def write(self, process_id: str, data: str) -> None:
+        """Write to the input of the process. Raises ToolFailed when it does not read it."""
         ...
 
     async def aclose(self) -> None:

@@ -1,0 +1,35 @@
+"""The tool `clarify`: a question to the person, answered in words or by one of a few choices."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from hermes_core import ids
+from hermes_core.questions import Clarify, ClarifyAnswer, ClarifyItem
+from hermes_core.tools.tool import ToolContext, ToolResult
+
+NOBODY = "Nobody answered. Go on with the most sensible assumption, and say which one you made."
+
+
+class ClarifyArgs(msgspec.Struct, frozen=True):
+    """Arguments of `clarify`."""
+
+    question: Annotated[str, Meta(description="One question.", min_length=1, max_length=2000)]
+    choices: Annotated[
+        list[Annotated[str, Meta(max_length=200)]],
+        Meta(description="Up to 6 answers to choose from; free text is possible all the same.", max_length=6),
+    ] = []
+
+
+async def clarify(args: ClarifyArgs, ctx: ToolContext) -> ToolResult:
+    """Run `clarify`."""
+    item = ClarifyItem(id="answer", question=args.question, choices=tuple(args.choices))
+    question = Clarify(id=ids.request_id(), turn_id=ctx.turn_id, tool_call_id=ctx.tool_call_id, items=(item,))
+    answer = await ctx.ask(question)
+    if not isinstance(answer, ClarifyAnswer):
+        return ToolResult(NOBODY)
+    text = answer.answers.get(item.id, "").strip()
+    return ToolResult(f"The user answered: {text}" if text else NOBODY)

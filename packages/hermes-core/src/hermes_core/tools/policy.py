@@ -1,0 +1,182 @@
+"""The policy: whether a tool call runs, is asked about, or is refused. Pure: it reads paths, and changes nothing.
+
+Modes (`approvals.mode` of the configuration):
+
+- `manual`: whatever is dangerous, or cannot be understood with certainty, is asked.
+- `smart`: the same, but for dangers that only touch what a build makes again inside the session's folder
+  (`rm -rf node_modules`), and plain files there removed by name: those run.
+- `off`: nothing is asked. What stands below the floor is refused all the same: removal of the root, a home or a
+  system folder, writing to a disk, fork bombs, and the product's own credential stores.
+
+Deny rules refuse in every mode and no grant goes past them. With rules present, a command that cannot be understood
+is asked even in mode `off`, since it could hide what a rule forbids.
+
+A grant is exact: `terminal:` with the very text of a command, or `edit:` with the path of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hermes_core.commands import EditMode
+from hermes_core.tools.calls import Call, Reading, read_calls
+from hermes_core.tools.danger import Danger, Grade, Where
+from hermes_core.tools.edits import PatchArgs, WriteFileArgs, edited_paths
+from hermes_core.tools.paths import Care, Places, inside, judge
+from hermes_core.tools.process import ProcessArgs
+from hermes_core.tools.programs import dangers
+from hermes_core.tools.reading import ReadFileArgs
+from hermes_core.tools.readonly import only_looks
+from hermes_core.tools.search import SearchFilesArgs
+from hermes_core.tools.terminal import TerminalArgs
+from hermes_core.tools.tool import Verdict
+
+ApprovalMode = Literal["manual", "smart", "off"]
+ALLOW = Verdict("allow")
+PLANNING = "this session is in planning mode, which changes nothing"
+_PLAN_TOOLS = frozenset({"todo", "clarify", "session_search", "skills_list", "skill_view", "delegate_task"})
+"""Tools that planning mode lets through as they are; those with arguments of their own are judged by them."""
+
+
+class Policy:
+    """Judges calls. `deny` are rules such as `sudo *` or `git push*`: wildcards over a program and its arguments."""
+
+    def __init__(self, mode: ApprovalMode = "manual", deny: Iterable[str] = ()) -> None:
+        self.mode: ApprovalMode = mode
+        self.deny = tuple(rule.strip() for rule in deny if rule.strip())
+
+    def review(
+        self,
+        tool_name: str,
+        args: msgspec.Struct,
+        *,
+        cwd: Path,
+        edits: EditMode,
+        granted: Container[str],
+        home: Path,
+    ) -> Verdict:
+        """Say what becomes of a call. `home` is the product's home; `granted` the patterns a person has allowed."""
+        places = Places(cwd, home, Path.home())
+        match args:
+            case TerminalArgs(command=command, workdir=workdir):
+                where = Where(places, _folder(cwd, workdir))
+                return self._command(command, f"terminal:{_in(workdir)}{command.strip()}", where, edits, granted)
+            case ProcessArgs(action="write" | "submit", data=data):
+                # What goes to a program's input may be a command for a shell.
+                return self._command(data, f"process:{data.strip()}", Where(places, cwd), edits, granted)
+            case ReadFileArgs(path=path) | SearchFilesArgs(path=path):
+                return self._read(_absolute(cwd, path), places)
+            case WriteFileArgs() | PatchArgs():
+                return self._edit([_absolute(cwd, path) for path in edited_paths(args)], places, edits, granted)
+            case ProcessArgs():
+                return ALLOW
+            case _:
+                if edits == "plan" and tool_name not in _PLAN_TOOLS:
+                    return Verdict("deny", reason=PLANNING)
+                return ALLOW
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def _command(self, text: str, pattern: str, where: Where, edits: EditMode, granted: Container[str]) -> Verdict:
+        reading = read_calls(text, _variables(where.places, where.folder))
+        rule = self._denied(reading.calls)
+        if rule:
+            return Verdict("deny", reason=f"the rule {rule!r} forbids this command")
+        found = _all_dangers(reading, where)
+        worst = max(found, key=lambda danger: danger.grade, default=None)
+        if worst is not None and worst.grade is Grade.REFUSE:
+            return Verdict("deny", reason=f"{worst.reason}; this is never allowed")
+        if edits == "plan" and (reading.doubts or not all(only_looks(call) for call in reading.calls)):
+            return Verdict("deny", reason=PLANNING)
+        if pattern in granted or not self._asks(found, reading):
+            return ALLOW
+        reasons = [danger.reason for danger in sorted(found, key=lambda danger: -danger.grade)] + reading.doubts
+        return Verdict(
+            "ask",
+            reason="; ".join(dict.fromkeys(reasons[:4])),
+            command=text.strip(),
+            patterns=(pattern,),
+        )
+
+    def _denied(self, calls: Iterable[Call]) -> str:
+        """Return the first deny rule that a call falls under, or nothing."""
+        for call in calls:
+            for rule in self.deny:
+                if fnmatchcase(call.line, rule) or (rule.endswith(" *") and call.name == rule[:-2]):
+                    return rule
+        return ""
+
+    def _asks(self, found: list[Danger], reading: Reading) -> bool:
+        match self.mode:
+            case "manual":
+                return bool(found or reading.doubts)
+            case "smart":
+                return bool(reading.doubts) or any(danger.grade > Grade.MILD for danger in found)
+            case "off":
+                return bool(self.deny and reading.doubts)
+
+    # -- files -------------------------------------------------------------------------------------
+
+    def _read(self, path: Path, places: Places) -> Verdict:
+        care, reason = judge(path, places, writing=False)
+        if care is Care.STORE:
+            return Verdict("deny", reason=f"{path.name} cannot be read: {reason}")
+        if care is Care.SENSITIVE and self.mode != "off":
+            return Verdict("ask", reason=reason, command=f"read {path}", choices=("once", "deny"))
+        return ALLOW
+
+    def _edit(self, paths: list[Path], places: Places, edits: EditMode, granted: Container[str]) -> Verdict:
+        judged = [judge(path, places, writing=True) for path in paths]
+        care, reason = max(judged, default=(Care.NONE, ""))
+        command = "write " + ", ".join(str(path) for path in paths)
+        if care is Care.STORE:
+            return Verdict("deny", reason=f"it cannot be changed: {reason}")
+        if edits == "plan":
+            return Verdict("deny", reason=PLANNING)
+        if self.mode == "off":
+            return ALLOW
+        if care is Care.SENSITIVE:
+            return Verdict("ask", reason=reason, command=command, choices=("once", "deny"))
+        patterns = tuple(f"edit:{path}" for path in paths)
+        local = edits == "workspace" and all(inside(path, places.cwd) for path in paths)
+        if edits == "allow" or local or (patterns and all(pattern in granted for pattern in patterns)):
+            return ALLOW
+        if not patterns:
+            return ALLOW  # nothing that could be edited is named: the tool itself says what is wrong
+        return Verdict("ask", reason="it changes files", command=command, patterns=patterns)
+
+
+def _all_dangers(reading: Reading, where: Where) -> list[Danger]:
+    found: list[Danger] = []
+    if reading.fork_bomb:
+        found.append(Danger(Grade.REFUSE, "it starts copies of itself without end"))
+    for call in reading.calls:
+        found.extend(dangers(call, where))
+        if call.name in ("cd", "pushd"):
+            where = where.after_cd(call.args)
+        elif call.name == "popd":
+            where = Where(where.places, None)
+    return found
+
+
+def _variables(places: Places, folder: Path | None) -> dict[str, str]:
+    known = {"HOME": str(places.user), "HERMES_HOME": str(places.home)}
+    return known if folder is None else {**known, "PWD": str(folder)}
+
+
+def _folder(cwd: Path, workdir: str) -> Path:
+    return _absolute(cwd, workdir) if workdir else cwd
+
+
+def _in(workdir: str) -> str:
+    return f"[{workdir}] " if workdir else ""
+
+
+def _absolute(cwd: Path, path: str) -> Path:
+    given = Path(path).expanduser() if path.startswith("~") else Path(path)
+    return given if given.is_absolute() else cwd / given
