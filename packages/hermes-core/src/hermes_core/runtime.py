@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -23,7 +23,6 @@ from hermes_core.models.resolve import Models
 from hermes_core.session.session import Session, patched
 from hermes_core.store.protocol import SessionPatch, SessionRecord, Store
 from hermes_core.tools.policy import Policy
-from hermes_core.turn.turn import Turn
 from hermes_core.usage import Usage
 
 if TYPE_CHECKING:
@@ -66,7 +65,8 @@ class Runtime:
         with anyio.CancelScope(shield=True):
             await self.close_all("shutdown")
         try:
-            await self._tasks.__aexit__(kind, error, trace)
+            # The body's own error is not given to the group: it reaches the caller as it is, not in a group.
+            await self._tasks.__aexit__(None, None, None)
         finally:
             with anyio.CancelScope(shield=True):
                 await self.models.aclose()
@@ -213,13 +213,10 @@ class Runtime:
             answerable=answerable,
             usage=usage or Usage(),
             tools=offered,
-            spawn=self._spawn,
+            tasks=self._tasks,
         )
         self._sessions[session.id] = session
         return session
-
-    def _spawn(self, run: Callable[[Turn], Coroutine[Any, Any, None]], turn: Turn) -> None:
-        self._tasks.start_soon(run, turn)
 
 
 def checked_cwd(cwd: str) -> str:

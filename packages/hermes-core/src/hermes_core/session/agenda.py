@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import anyio
+from anyio.abc import TaskGroup
 
 from hermes_core.commands import BusyMode, Interrupt, InterruptReply, Submit, SubmitReply
 from hermes_core.content import text_of
@@ -29,20 +29,20 @@ log = logging.getLogger(__name__)
 class Agenda:
     """Runs the turns of one session, one at a time.
 
-    `spawn` starts a task that the runtime owns; `finished` is called after each turn's `message.complete`.
+    `tasks` is the runtime's task group; `finished` is called after each turn's `message.complete`.
     """
 
     def __init__(
         self,
         bench: Workbench,
         publish: Callable[[Event], None],
-        spawn: Callable[[Callable[[Turn], Coroutine[Any, Any, None]], Turn], None],
+        tasks: TaskGroup,
         finished: Callable[[Turn], None],
     ) -> None:
         self._bench = bench
         self._transcript: Transcript = bench.transcript
         self._publish = publish
-        self._spawn = spawn
+        self._tasks = tasks
         self._finished = finished
         self._loop: TurnLoop | None = None
         self._queue: deque[Turn] = deque()
@@ -65,7 +65,7 @@ class Agenda:
         if running is None:
             return await self._begin(turn)
         if busy == "steer" and text_of(command.parts):
-            self.steer(text_of(command.parts), follow_up=turn)
+            self.steer(text_of(command.parts), follow_up=command)
             return SubmitReply("steered", turn_id=running.id)
         if len(self._queue) >= MAX_FOLLOW_UPS:
             raise InvalidInput(f"{MAX_FOLLOW_UPS} messages wait for this session already.")
@@ -76,7 +76,7 @@ class Agenda:
             running.interrupt()
         return SubmitReply("queued", turn_id=turn.id)
 
-    def steer(self, text: str, *, follow_up: Turn | None = None) -> bool:
+    def steer(self, text: str, *, follow_up: Submit | None = None) -> bool:
         """Give the running turn a text; False when none runs. `follow_up` is begun later if it cannot be delivered."""
         if self.turn is None:
             return False
@@ -98,7 +98,7 @@ class Agenda:
 
     async def _begin(self, turn: Turn) -> SubmitReply:
         self.turn = turn
-        self._spawn(self._run, turn)
+        self._tasks.start_soon(self._run, turn)
         await turn.admitted.wait()
         if turn.failure is not None:
             raise turn.failure
@@ -155,8 +155,9 @@ class Agenda:
             log.error("turn %s could not be written down: %s", turn.id, error)
             return failed(turn, error, None, 0)
 
-    def _requeue(self, turns: list[Turn]) -> None:
-        for turn in reversed(turns):
+    def _requeue(self, submits: list[Submit]) -> None:
+        for submit in reversed(submits):
+            turn = Turn(submit)
             turn.queued = True
             self._queue.appendleft(turn)
 
@@ -164,7 +165,7 @@ class Agenda:
         if self._queue and self.turn is None:
             turn = self.turn = self._queue.popleft()
             self._tell_queue()
-            self._spawn(self._run, turn)
+            self._tasks.start_soon(self._run, turn)
 
     def _drop(self, turns: list[Turn]) -> bool:
         if not turns:

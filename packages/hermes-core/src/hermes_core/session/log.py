@@ -67,8 +67,8 @@ class EventLog:
 
     def remove(self, subscription: Subscription) -> None:
         """Let `subscription` see nothing more. Harmless when it is gone already."""
-        if subscription in self._subscriptions:
-            self._subscriptions.remove(subscription)
+        # A new list, never a changed one: a reader may be dropped while an event is being handed round.
+        self._subscriptions = [other for other in self._subscriptions if other is not subscription]
 
     @property
     def readers(self) -> int:

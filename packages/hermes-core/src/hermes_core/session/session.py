@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, assert_never, overload
 
 import msgspec
+from anyio.abc import TaskGroup
 
 from hermes_core import ids
 from hermes_core.commands import (
@@ -61,7 +62,7 @@ class Session:
         answerable: bool,
         usage: Usage,
         tools: dict[str, Any],
-        spawn: Callable[[Callable[[Turn], Coroutine[Any, Any, None]], Turn], None],
+        tasks: TaskGroup,
     ) -> None:
         self.id = ids.runtime_session_id()
         self.record = record
@@ -77,8 +78,8 @@ class Session:
         self._stored = stored
         self._closed = False
         self._endpoint: Endpoint | None = None
-        self._bench = self._lay_bench(tools)
-        self._agenda = Agenda(self._bench, self.log.publish, spawn, self._turn_finished)
+        self._bench = self._lay_bench(tools, tasks)
+        self._agenda = Agenda(self._bench, self.log.publish, tasks, self._turn_finished)
 
     # -- what it is
 
@@ -282,8 +283,8 @@ class Session:
         said = self._agenda.loop.partial if self._agenda.loop else None
         return Inflight(turn.id, turn.command.parts, said.text if said else "", said.reasoning if said else "")
 
-    def _lay_bench(self, tools: dict[str, Any]) -> Workbench:
-        from hermes_core.tools.processes import SessionProcesses
+    def _lay_bench(self, tools: dict[str, Any], tasks: TaskGroup) -> Workbench:
+        from hermes_core.tools.processes import BackgroundProcesses
         from hermes_core.tools.seen import SeenFiles
 
         host = self._host
@@ -306,7 +307,7 @@ class Session:
             grants=SessionGrants(self._store),
             env=host.child_env,
             files=SeenFiles(),
-            processes=SessionProcesses(),
+            processes=BackgroundProcesses(tasks),
             todos=[],
             data={},
             max_steps=config.agent.max_turns,

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hermes_core.turn.turn import Turn
+from hermes_core.commands import Submit
 
 
 class Steering:
     """The texts that wait for the running turn's next tool batch, in the order in which they came.
 
     A text is delivered once or comes back once. What comes back is either text to return to whoever sent it,
-    or, where it was a submit, the follow-up turn that it becomes instead.
+    or, where it was a submit, the submit itself: it becomes a follow-up instead.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[str, Turn | None]] = []
+        self._waiting: list[tuple[str, Submit | None]] = []
 
-    def add(self, text: str, follow_up: Turn | None = None) -> None:
-        """Keep a text for the next tool batch; `follow_up` is the turn it becomes if there is none."""
+    def add(self, text: str, follow_up: Submit | None = None) -> None:
+        """Keep a text for the next tool batch; `follow_up` is the submit that it was, if it was one."""
         self._waiting.append((text, follow_up))
 
     def take(self) -> Taken:
@@ -38,17 +35,17 @@ class Steering:
         self._waiting = [entry for entry in self._waiting if entry[1] is not None]
         return text
 
-    def follow_ups(self) -> list[Turn]:
-        """Return, and forget, the turns that undelivered submits become."""
-        turns = [follow_up for _, follow_up in self._waiting if follow_up is not None]
+    def follow_ups(self) -> list[Submit]:
+        """Return, and forget, the submits that could not be delivered."""
+        submits = [follow_up for _, follow_up in self._waiting if follow_up is not None]
         self._waiting = [entry for entry in self._waiting if entry[1] is None]
-        return turns
+        return submits
 
 
 class Taken:
     """Texts on their way to the model."""
 
-    def __init__(self, entries: list[tuple[str, Turn | None]]) -> None:
+    def __init__(self, entries: list[tuple[str, Submit | None]]) -> None:
         self.entries = entries
 
     @property
