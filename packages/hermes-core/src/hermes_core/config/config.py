@@ -200,7 +200,7 @@ def _api_server(root: Section, environ: Mapping[str, str]) -> ApiServerSettings:
     values: dict[str, Any] = {}
     for home in reversed(homes):
         values.update({name: value for name, value in home.values.items() if value is not None})
-    for name in ("enabled", "host", "port", "key", "cors_origins", "model_name"):
+    for name in ("enabled", "host", "port", "key", "cors_origins", "allowed_hosts", "model_name"):
         if given := environ.get(f"API_SERVER_{name.upper()}", "").strip():
             values[name] = given
     merged = Section(values, root.path, "api_server")
@@ -210,8 +210,10 @@ def _api_server(root: Section, environ: Mapping[str, str]) -> ApiServerSettings:
         port=_lenient(values.get("port"), 8642, most=65535),
         key=merged.secret("key"),
         cors_origins=merged.names("cors_origins"),
+        allowed_hosts=merged.names("allowed_hosts"),
         model_name=merged.text("model_name") or "hermes-agent",
         max_concurrent_runs=_lenient(values.get("max_concurrent_runs"), 10),
+        tool_progress_events=merged.flag("tool_progress_events", default=True),
     )
 
 

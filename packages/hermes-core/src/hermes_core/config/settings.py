@@ -100,15 +100,20 @@ class DelegationSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The HTTP API. `max_concurrent_runs` 0 means no limit; `cors_origins` may hold `*`."""
+    """The HTTP API. `max_concurrent_runs` 0 means no limit; `cors_origins` may hold `*`.
+
+    `allowed_hosts` are names, beside loopback and the address it listens on, by which clients may call it.
+    """
 
     enabled: bool = False
     host: str = "127.0.0.1"
     port: int = 8642
     key: str = ""
     cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     model_name: str = "hermes-agent"
     max_concurrent_runs: int = 10
+    tool_progress_events: bool = True
 
     def __repr__(self) -> str:
         return f"ApiServerSettings({self.host}:{self.port})"
