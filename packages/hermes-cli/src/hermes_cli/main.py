@@ -1,0 +1,137 @@
+"""The console script: reads the command line, calls one command, turns its end into an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hermes_cli import options, surfaces
+from hermes_cli.exits import Exit, exit_for
+
+if TYPE_CHECKING:
+    import argparse
+
+    from hermes_core.errors import HermesError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `hermes`; return its exit code (see `hermes_cli.exits`). `argv` None means the process's own arguments."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+        return Exit.CLOSED_PIPE
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    return code
+
+
+def version() -> str:
+    """Return the version of this package."""
+    from importlib.metadata import version as version_of
+
+    return version_of("hermes-cli")
+
+
+def _run(words: list[str]) -> int:
+    if options.installed_command(words):
+        return surfaces.run(words[0], words[1:])
+    if words in (["--version"], ["-V"]):
+        sys.stdout.write(f"hermes {version()}\n")
+        return Exit.OK
+    parser = options.parser()
+    try:
+        found = parser.parse_args(words)
+    except SystemExit as leave:  # argparse has said why, on stderr
+        return Exit.USAGE if leave.code else Exit.OK
+    if found.version:
+        sys.stdout.write(f"hermes {version()}\n")
+        return Exit.OK
+    from hermes_core.errors import HermesError
+
+    try:
+        return _command(found)
+    except HermesError as error:
+        return _failed(error)
+    except BaseExceptionGroup as group:
+        error = _only_error(group)
+        if isinstance(error, HermesError):
+            return _failed(error)
+        if isinstance(error, (BrokenPipeError, KeyboardInterrupt)):
+            raise error from None
+        raise
+
+
+def _command(found: argparse.Namespace) -> int:
+    """Call the command that was asked for; each imports what it needs, and nothing else does."""
+    match found.command:
+        case "sessions":
+            from hermes_cli import sessions
+
+            return sessions.run(found)
+        case "model":
+            from hermes_cli import model
+
+            return model.run(found.name)
+        case "config":
+            from hermes_cli import settings
+
+            return settings.run(found)
+        case "setup":
+            from hermes_cli import setup
+
+            return setup.run()
+        case "doctor":
+            from hermes_cli import doctor
+
+            return doctor.run()
+        case _:
+            return _chat(found)
+
+
+def _chat(found: argparse.Namespace) -> int:
+    chosen = options.chat_options(found)
+    if found.only is not None or found.query is not None:
+        from hermes_cli import oneshot
+
+        return oneshot.run(chosen)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        sys.stderr.write("hermes: the chat needs a terminal; `hermes chat -q TEXT` answers one message without.\n")
+        return Exit.USAGE
+    from hermes_cli.chat import loop
+
+    return loop.run(chosen)
+
+
+def _failed(error: HermesError) -> Exit:
+    sys.stdout.flush()
+    sys.stderr.write(f"hermes: {error}\n")
+    return exit_for(error)
+
+
+def _only_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the one error inside a task group's wrapping; the group itself where there are several."""
+    error: BaseException = group
+    while (nested := _nested(error)) is not None:
+        error = nested
+    return error
+
+
+def _nested(error: BaseException) -> BaseException | None:
+    inner: Sequence[BaseException] = getattr(error, "exceptions", ())
+    return inner[0] if len(inner) == 1 else None
+
+
+def _forget_stdout() -> None:
+    """Let the interpreter's last flush go nowhere: the reader has left, and that is no error of ours."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`hermes setup`: choose a provider, give its key, choose a model."""
