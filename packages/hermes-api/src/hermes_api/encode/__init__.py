@@ -1,0 +1,1 @@
+"""Pure functions from the core's events to frames of the wire."""

@@ -1,0 +1,106 @@
+"""The one file that opens a port: the application under hypercorn, and an orderly end.
+
+At the end the server first takes no new turns, then lets running ones finish for a short while, then interrupts
+the rest, so that every open stream gets its last event and every turn is written down, and only then closes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+
+import anyio
+from hermes_core.errors import ConfigError
+from hermes_core.runtime import Runtime
+from hypercorn.asyncio import serve as serve_hypercorn  # pyright: ignore[reportUnknownVariableType]
+from hypercorn.config import Config
+
+from hermes_api.app import build_app
+from hermes_api.service import Service
+
+BACKLOG = 1024
+GRACE_SECONDS = 2.0
+"""How long running turns may go on after the wish to stop."""
+LAST_WORDS_SECONDS = 2.0
+"""How long interrupted turns and their streams may take to end."""
+log = logging.getLogger(__name__)
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free one. Raises ConfigError when that is not possible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise ConfigError(f"The API server cannot listen on {host}:{port}: {reason}.") from error
+
+
+async def serve(runtime: Runtime, sock: socket.socket, shutdown: Callable[[], Awaitable[object]]) -> None:
+    """Serve the HTTP surface on a listening socket, which is ours from now on, until `shutdown` returns.
+
+    Raises ConfigError when the configured key cannot protect a server.
+    """
+    with sock:
+        service = Service(runtime)
+        host, port = sock.getsockname()[:2]
+        config = _hypercorn(sock.detach())
+    stopped = anyio.Event()
+    async with service, anyio.create_task_group() as tasks:
+        app = build_app(service)
+        with anyio.CancelScope() as serving:
+            tasks.start_soon(runtime.warm)
+            tasks.start_soon(_end, service, shutdown, stopped, serving)
+            log.info("API server listening on http://%s:%s (model: %s)", host, port, service.model_name)
+            await serve_hypercorn(app, config, shutdown_trigger=stopped.wait)  # pyright: ignore[reportArgumentType]
+        tasks.cancel_scope.cancel()
+
+
+async def _end(
+    service: Service, shutdown: Callable[[], Awaitable[object]], stopped: anyio.Event, serving: anyio.CancelScope
+) -> None:
+    await shutdown()
+    service.gate.draining = True
+    with anyio.move_on_after(GRACE_SECONDS):
+        await service.gate.idle()
+    with anyio.move_on_after(LAST_WORDS_SECONDS):
+        await service.runs.stop_all("interrupted_by_system(shutdown)")
+        await service.turns.interrupt_all()
+        await service.gate.idle()
+    # Hypercorn itself would wait for clients that do not read.
+    serving.deadline = anyio.current_time() + 1.0
+    stopped.set()
+
+
+def _hypercorn(descriptor: int) -> Config:
+    config = Config()
+    config.bind = [f"fd://{descriptor}"]
+    config.backlog = BACKLOG
+    config.include_server_header = False
+    config.keep_alive_timeout = 65.0
+    config.h11_max_incomplete_size = 64 * 1024
+    config.graceful_timeout = 0.5
+    config.errorlog = logging.getLogger("hermes_api.hypercorn")
+    config.loglevel = "WARNING"
+    config.accesslog = None
+    return config
+
+
+async def serve_until_signal(runtime: Runtime, sock: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM; a second one ends the process at once, with 128 and its number."""
+    wanted = anyio.Event()
+
+    async def watch() -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for number in signals:
+                if wanted.is_set():
+                    os._exit(128 + number)
+                wanted.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        await serve(runtime, sock, wanted.wait)
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,36 @@
+"""Decoding of request bodies: a struct, or a 400 that names the field."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+import msgspec
+
+from hermes_api.errors import ApiError
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+_PATH = re.compile(r" - at `\$\.?(.*)`$")
+
+
+def decode(body: bytes, kind: type[Body]) -> Body:
+    """Return the JSON object in `body` as a struct of `kind`; unknown keys are ignored. Raises ApiError 400."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        field = match[1] if (match := _PATH.search(text)) else ""
+        if not field and not isinstance(_plain(body), dict):
+            raise ApiError(400, "The request body must be a JSON object.", "invalid_body") from None
+        reason = _PATH.sub("", text)
+        if not field:
+            missing = re.search(r"required field `(\w+)`", text)
+            field = missing[1] if missing else ""
+            raise ApiError(400, f"'{field}' is missing.", "missing_field", param=field or None) from None
+        raise ApiError(400, f"'{field}' is wrong: {reason}.", "invalid_type", param=field) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ApiError(400, "The request body is not valid JSON.", "invalid_json") from None
+
+
+def _plain(body: bytes) -> object:
+    return msgspec.json.decode(body)
