@@ -81,6 +81,7 @@ class _Body(msgspec.Struct, omit_defaults=True):
     max_completion_tokens: int = 0
     reasoning_effort: str = ""
     prompt_cache_key: str = ""
+    response_format: dict[str, Any] = {}
 
 
 def body_of(endpoint: Endpoint, request: ModelRequest, *, stream: bool = True, usage: bool = True) -> bytes:
@@ -99,6 +100,7 @@ def body_of(endpoint: Endpoint, request: ModelRequest, *, stream: bool = True, u
         max_completion_tokens=request.max_tokens if openai else 0,
         reasoning_effort=request.reasoning_effort,
         prompt_cache_key=request.session_id if openai else "",
+        response_format=_format(request.response_schema),
     )
     try:
         return msgspec.json.encode(body)
@@ -200,6 +202,12 @@ def object_of(arguments: str) -> str:
     if not isinstance(value, dict):
         value = {"unreadable_arguments": arguments[:MAX_UNREADABLE]} if arguments.strip() else {}
     return clean(json.dumps(value, ensure_ascii=False))
+
+
+def _format(schema: dict[str, Any] | None) -> dict[str, Any]:
+    if schema is None:
+        return {}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
 
 
 def _tool(spec: ToolSpec) -> _Tool:

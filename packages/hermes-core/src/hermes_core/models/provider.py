@@ -49,6 +49,8 @@ class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     reasoning_effort: str = ""
     session_id: str = ""
     """The stored id; providers may use it as a cache key."""
+    response_schema: dict[str, Any] | None = None
+    """A JSON Schema that the whole answer must fit (`response_format` on the wire); None = free text."""
 
 
 class TextDelta(msgspec.Struct, tag="text", frozen=True, gc=False):
