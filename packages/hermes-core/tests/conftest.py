@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def bench(tmp_path: Path) -> MakeBench:
     """Make a bench: `async with bench(*answers) as world, world.runtime() as runtime`."""
 
     @asynccontextmanager
-    async def make(*answers: Any, store: Store | None = None) -> AsyncIterator[Bench]:
+    async def make(*answers: Any, store: Store | None = None) -> AsyncGenerator[Bench]:
         with anyio.fail_after(60):
             async with ScriptedModel(answers) as model:
                 yield Bench(model, tmp_path / "home", store or MemoryStore())

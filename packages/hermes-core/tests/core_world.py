@@ -28,6 +28,10 @@ class HoldArgs(msgspec.Struct):
     gate: str = "gate"
 
 
+def _label(args: SayArgs) -> str:
+    return f"say {args.text}"
+
+
 class Bench:
     """The world of one test: the model, the runtime, and the gates that `hold` calls wait at."""
 
@@ -52,7 +56,7 @@ class Bench:
             return Tool(name=name, description=name, args=args, run=run, toolset="test", **options)
 
         return [
-            tool("say", SayArgs, self._say, parallel=True, label=lambda args: f"say {args.text}"),
+            tool("say", SayArgs, self._say, parallel=True, label=_label),
             tool("hold", HoldArgs, self._hold),
             tool("hold_too", HoldArgs, self._hold, parallel=True),
             tool("fail", SayArgs, self._fail),

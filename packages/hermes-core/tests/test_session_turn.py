@@ -9,6 +9,7 @@ from hermes_core.commands import SetTitle, Submit
 from hermes_core.content import TextPart
 from hermes_core.errors import InvalidInput, SessionClosed, SessionNotFound
 from hermes_core.events import (
+    Event,
     MessageDelta,
     MessageInterim,
     MessageStart,
@@ -63,14 +64,15 @@ async def test_calls_of_one_answer_run_and_their_results_stay_in_call_order(benc
     script = (answer("Looking.", call("hold_too", gate="a"), call("say", text="b")), answer("done"))
     async with bench(*script) as world, world.runtime() as runtime:
         session = await runtime.create(source="test")
+
+        async def let_a_go_last() -> None:
+            await world.held("a")
+            world.open("a")
+
+        events: list[Event] = []
         async with anyio.create_task_group() as tasks:
-
-            async def let_a_go_last() -> None:
-                await world.held("a")
-                world.open("a")
-
             tasks.start_soon(let_a_go_last)
-            events = await turn(session, "hi")
+            events += await turn(session, "hi")
         assert roles(session.transcript.messages) == ["user", "assistant", "tool", "tool", "assistant"]
         results = [message.text for message in session.transcript.messages if isinstance(message, ToolMessage)]
         assert results == ["passed a", "said b"]

@@ -61,7 +61,7 @@ def _parts(content: Any, where: str) -> tuple[Part, ...]:
         return (TextPart(content),)
     parts: list[Part] = []
     for part in cast("list[Any]", content) if isinstance(content, list) else ():
-        kind = cast("dict[str, Any]", part).get("type") if isinstance(part, dict) else None
+        kind: Any = cast("dict[str, Any]", part).get("type") if isinstance(part, dict) else None
         if kind == "text":
             parts.append(TextPart(str(part["text"])))
         elif kind == "image_url":
