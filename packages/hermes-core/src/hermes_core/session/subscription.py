@@ -86,10 +86,15 @@ class Subscription:
                 return []
             self._wake = anyio.Event()
             await self._wake.wait()
+        return self.take()
+
+    def take(self) -> list[Event]:
+        """Return every event that waits, without waiting for one: none is between this and a snapshot taken now."""
         events = list(self._waiting)
         self._waiting.clear()
         self._bytes = 0
-        self._position = events[-1].seq
+        if events:
+            self._position = events[-1].seq
         return events
 
     @property
