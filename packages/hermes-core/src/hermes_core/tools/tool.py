@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -145,8 +146,12 @@ class Tool(msgspec.Struct, Generic[Args], frozen=True, kw_only=True):
         return ToolSpec(name=self.name, description=self.description, parameters=parameters_of(self.args))
 
 
+@functools.cache
 def parameters_of(args: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON Schema of a struct of arguments: one object, references inlined, titles left out."""
+    """Return the JSON Schema of a struct of arguments: one object, references inlined, titles left out.
+
+    Made once for each struct, since every turn asks for it; do not change it.
+    """
     schemas, components = msgspec.json.schema_components([args], ref_template="#/$defs/{name}")
     return _inlined(schemas[0], components, top=True)
 
