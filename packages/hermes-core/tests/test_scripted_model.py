@@ -97,8 +97,8 @@ async def test_directives_of_the_last_user_message_steer_when_the_script_is_used
 
 async def test_a_stalled_answer_waits_for_its_release_and_a_client_that_leaves_is_noticed() -> None:
     async with ScriptedModel([answer("a", Stall(), "b"), answer("c", Stall("never"))]) as model:
+        texts: list[str] = []
         async with anyio.create_task_group() as tasks:
-            texts: list[str] = []
 
             async def first() -> None:
                 texts.append(joined((await ask(model, body())).text))

@@ -197,11 +197,12 @@ def object_of(arguments: str) -> str:
         return arguments
     try:
         value = json.loads(arguments, strict=False)
+        if isinstance(value, dict):
+            return clean(json.dumps(value, ensure_ascii=False, allow_nan=False))
     except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        value = {"unreadable_arguments": arguments[:MAX_UNREADABLE]} if arguments.strip() else {}
-    return clean(json.dumps(value, ensure_ascii=False))
+        pass
+    kept = {"unreadable_arguments": arguments[:MAX_UNREADABLE]} if arguments.strip() else {}
+    return clean(json.dumps(kept, ensure_ascii=False))
 
 
 def _format(schema: dict[str, Any] | None) -> dict[str, Any]:
