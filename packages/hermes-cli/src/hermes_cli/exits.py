@@ -25,6 +25,10 @@ class Exit(IntEnum):
     TERMINATED = 143
 
 
+class OutputFailed(Exception):
+    """Stdout or stderr cannot be written (a full disk, say); the message is a sentence."""
+
+
 def exit_for(error: HermesError) -> Exit:
     """Return the exit code of an error that ended the command."""
     return exit_for_code(error.code)

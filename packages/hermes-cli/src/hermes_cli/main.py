@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hermes_cli import options, surfaces
-from hermes_cli.exits import Exit, exit_for
+from hermes_cli.exits import Exit, OutputFailed, exit_for
 
 if TYPE_CHECKING:
     import argparse
-
-    from hermes_core.errors import HermesError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,12 +53,12 @@ def _run(words: list[str]) -> int:
 
     try:
         return _command(found)
-    except HermesError as error:
-        return _failed(error)
-    except BaseExceptionGroup as group:
-        error = _only_error(group)
+    except BaseException as raised:
+        error = _only_error(raised)
         if isinstance(error, HermesError):
-            return _failed(error)
+            return _failed(str(error), exit_for(error))
+        if isinstance(error, OutputFailed):
+            return _failed(str(error), Exit.FAILED)
         if isinstance(error, (BrokenPipeError, KeyboardInterrupt)):
             raise error from None
         raise
@@ -94,6 +92,9 @@ def _command(found: argparse.Namespace) -> int:
 
 
 def _chat(found: argparse.Namespace) -> int:
+    from hermes_cli.log_file import log_to_home
+
+    log_to_home()
     chosen = options.chat_options(found)
     if found.only is not None or found.query is not None:
         from hermes_cli import oneshot
@@ -107,15 +108,14 @@ def _chat(found: argparse.Namespace) -> int:
     return loop.run(chosen)
 
 
-def _failed(error: HermesError) -> Exit:
-    sys.stdout.flush()
-    sys.stderr.write(f"hermes: {error}\n")
-    return exit_for(error)
+def _failed(sentence: str, code: Exit) -> Exit:
+    sys.stderr.write(f"hermes: {sentence}\n")
+    return code
 
 
-def _only_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the one error inside a task group's wrapping; the group itself where there are several."""
-    error: BaseException = group
+def _only_error(raised: BaseException) -> BaseException:
+    """Return the one error inside the wrapping of task groups; what was raised, where there are several."""
+    error = raised
     while (nested := _nested(error)) is not None:
         error = nested
     return error

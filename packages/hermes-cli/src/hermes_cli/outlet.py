@@ -7,6 +7,8 @@ import stat
 
 import anyio
 
+from hermes_cli.exits import OutputFailed
+
 PIECE = 4096
 """Bytes of one write: a pipe that is writable takes this many at once (PIPE_BUF)."""
 
@@ -14,7 +16,8 @@ PIECE = 4096
 class Outlet:
     """One of the process's own file descriptors. Text goes out as UTF-8, whatever the locale.
 
-    `write` raises BrokenPipeError when the reader has left. Use it from one task at a time.
+    `write` raises BrokenPipeError when the reader has left, OutputFailed when the text has no place to go. Use it
+    from one task at a time.
     """
 
     def __init__(self, fd: int) -> None:
@@ -34,7 +37,12 @@ class Outlet:
         while rest:
             if self._waits:
                 await anyio.wait_writable(self._fd)
-            rest = rest[os.write(self._fd, rest[:PIECE]) :]
+            try:
+                rest = rest[os.write(self._fd, rest[:PIECE]) :]
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise OutputFailed(f"The output cannot be written: {error.strerror}.") from error
         self.line_start = text.endswith("\n")
 
     async def end_line(self) -> None:

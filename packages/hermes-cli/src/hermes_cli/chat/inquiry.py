@@ -98,6 +98,7 @@ class Inquiry:
         if self._shown is not None or not self._waiting:
             return
         question = self._shown = self._waiting.popleft()
+        self._screen.scene.asking_call = question.tool_call_id
         self._scroll.end_text()
         match question:
             case Approval():
@@ -124,6 +125,7 @@ class Inquiry:
         self._shown = None
         self._clarified = {}
         self._screen.scene.approval = None
+        self._screen.scene.asking_call = ""
         self._screen.end_asking()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -46,16 +47,20 @@ def run(options: ChatOptions) -> int:
 async def _chat(options: ChatOptions) -> int:
     config = launch.settings(options)
     ensure_home(config.home)
+    ink = Ink(coloured=wants_colour(terminal=True))
     code: int = Exit.OK
     async with Runtime(config) as runtime:
         session = await launch.session_for(runtime, options, answerable=True)
-        ink = Ink(coloured=wants_colour(terminal=True))
         screen = Screen(Scene(ink), config.home / HISTORY)
         screen.scene.unasked = config.approvals.mode == "off"
         async with anyio.create_task_group() as beside:
             chat = Chat(runtime, config, screen, ink, beside)
             code = await chat.run(session, asked_for=bool(options.model))
+            session = chat.session
             beside.cancel_scope.cancel()
+    if session.rows:
+        again = ink.dim(f"hermes --resume {session.stored_id}")
+        sys.stdout.write(f"\n{again}\n")
     return code
 
 
@@ -153,8 +158,10 @@ class Chat:
             case slash.Said():
                 await self.say(read.text)
             case slash.Slip():
+                self.scroll.command(text)
                 self.scroll.note(read.hint)
             case slash.Called():
+                self.scroll.command(text)
                 await run_command(self, read.command.name, read.rest)
 
     async def _answer(self, request_id: str, answer: Answer) -> None:

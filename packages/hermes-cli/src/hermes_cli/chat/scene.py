@@ -70,6 +70,8 @@ class Scene:
         """Rendered text of the block that is not whole yet."""
         self.tools: dict[str, RunningTool] = {}
         self.approval: OpenApproval | None = None
+        self.asking_call = ""
+        """The call that waits for the answer on the screen: its question stands for it."""
         self.asked = ""
         """The label of the composer while it takes an answer; empty while it takes messages."""
         self.hidden = False
@@ -94,7 +96,7 @@ class Scene:
     @property
     def filled(self) -> bool:
         """Whether something stands between the scrollback and the composer."""
-        return bool(self.growing or self.tools or self.approval)
+        return bool(self.growing or self.approval or self._running())
 
     def begin(self, doing: str) -> None:
         """Say what goes on; the clock starts with the first word after idleness."""
@@ -113,10 +115,9 @@ class Scene:
         return "\n".join(self.growing.rstrip("\n").split("\n")[-rows:])
 
     def tool_lines(self, width: int) -> list[str]:
-        """Return the running calls, each with the end of its output; not the one that waits for its approval."""
-        waiting = self.approval.question.tool_call_id if self.approval else ""
+        """Return the running calls, each with the end of its output."""
         lines: list[str] = []
-        for tool in (tool for call, tool in self.tools.items() if call != waiting):
+        for tool in self._running():
             seconds = time.monotonic() - tool.since
             took = f"  {duration(seconds)}" if seconds >= 1 else ""
             lines.append(f"{self.ink.cyan('●')} {one_line(tool.title, width - 12)}{self.ink.dim(took)}")
@@ -124,6 +125,9 @@ class Scene:
                 self.ink.dim(f"  {one_line(line, width - 3)}") for line in last_lines(tool.output, PROGRESS_LINES)
             ]
         return lines
+
+    def _running(self) -> list[RunningTool]:
+        return [tool for call, tool in self.tools.items() if call != self.asking_call]
 
     def approval_lines(self, width: int, *, typing: bool) -> list[str]:
         """Return the answers that are offered; the keys appear as soon as they count.

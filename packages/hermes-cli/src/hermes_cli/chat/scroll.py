@@ -67,6 +67,10 @@ class Scroll:
             shown.append(self._ink.dim(f"  … {len(lines) - USER_LINES} more lines"))
         self._put("user", *shown)
 
+    def command(self, text: str) -> None:
+        """Write a command that was typed; what it says follows."""
+        self._put("note", self._ink.dim(f"❯ {one_line(text, self._width() - 2)}"), apart=True)
+
     def tool(self, event: ToolComplete, *, changes_shown: bool) -> None:
         """Write how a tool call ended. `changes_shown`: its edits were shown when it was approved."""
         width = self._width()
@@ -92,10 +96,13 @@ class Scroll:
 
     def approval(self, question: Approval) -> None:
         """Write what is to be approved, all of it: nobody should approve what they cannot see."""
-        reason = f": {one_line(question.description, 200)}" if question.description else ""
-        self._put("question", f"{self._ink.yellow('?')} {self._ink.bold(question.tool)} asks{reason}")
-        self._put("question", *(f"    {line}" for line in printable(question.command).split("\n")))
-        self._put("question", *change_lines(question.changes, self._ink, self._width(), limit=400))
+        width = self._width()
+        reason = f" asks: {question.description}" if question.description else " asks"
+        first, *more = self._painter.wrapped(question.tool + reason, width - 2)
+        named = self._ink.bold(first[: len(question.tool)]) + first[len(question.tool) :]
+        self._put("question", f"{self._ink.yellow('?')} {named}", *(f"  {line}" for line in more))
+        self._put("question", *(f"    {line}" for line in self._painter.wrapped(question.command, width - 4)))
+        self._put("question", *change_lines(question.changes, self._ink, width, limit=400))
 
     def approved(self, text: str) -> None:
         """Write what became of a question."""

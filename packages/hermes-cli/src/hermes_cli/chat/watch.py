@@ -140,6 +140,7 @@ class Watch:
 
     def _queue(self, event: QueueChanged) -> None:
         if event.dropped:
+            self._scroll.end_text()
             for text in self._scene.queue:
                 if text not in event.texts:
                     self._scroll.note(f"Not sent: {one_line(text, 400)}")
