@@ -171,6 +171,20 @@ async def test_full_disk_fails_the_change_as_a_whole_and_later_changes_work(stor
     assert len(await store.messages("a")) == 2
 
 
+async def test_deleting_a_long_session_leaves_no_text_of_it_in_the_file(store: SqliteStore, path: Path) -> None:
+    """More rows than one step of the clean-up takes."""
+    for session_id, count in (("a", 250), ("b", 1)):
+        await store.create_session(SessionRecord(id=session_id, source="cli"))
+        await store.append(session_id, [user_text(f"wombat {number}") for number in range(count)])
+    await store.delete_session("a")
+    assert len(await store.search("wombat")) == 1
+    await store.close()
+    connection = sqlite3.connect(path)
+    left = [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("search", "unindexed")]
+    connection.close()
+    assert left == [1, 0]
+
+
 async def test_store_that_is_not_open_says_so(path: Path) -> None:
     store = SqliteStore(path)
     for _ in range(2):
@@ -214,6 +228,21 @@ async def test_open_files_stay_flat_over_many_mixed_calls(store: SqliteStore, pa
     assert process.num_fds() <= before + 2
     files = [file.path for file in process.open_files() if file.path.startswith(str(path))]
     assert len(files) <= 3 * 5
+
+
+async def test_stored_row_that_cannot_be_read_is_an_error_of_its_session_alone(store: SqliteStore, path: Path) -> None:
+    for session_id in "ab":
+        await store.create_session(SessionRecord(id=session_id, source="cli"))
+        await store.append(session_id, [user_text("x")])
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE messages SET body = ? WHERE session_id = 'a'", (b'{"role": "king"}',))
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="cannot be read") as caught:
+        await store.messages("a")
+    await store.append("b", [user_text("y")])
+    assert len(await store.messages("b")) == 2, "later reads see the present, although the error is still held"
+    assert caught.value.code == "store"
 
 
 async def test_stored_figures_beyond_64_bits_are_refused_or_find_nothing(store: SqliteStore) -> None:

@@ -142,8 +142,27 @@ async def test_native_cancellation_of_a_leader_leaves_the_others_their_outcome(w
     assert [type(outcome) for outcome in (outcomes[0], outcomes[1], outcomes[3])] == [asyncio.CancelledError] * 3
     assert [outcomes[2], outcomes[4]] == ["b", "d"]
     assert await writer.run(lambda connection: add(connection, "later")) == "later"
-    assert stored(path)[0] == "gate", "what had begun was finished"
-    assert set("bd") <= set(stored(path))
+    assert stored(path) == ["gate", "b", "d", "later"], "what had begun was finished, what had not was dropped"
+
+
+async def test_followers_of_a_leader_torn_away_in_its_commit_have_their_work_saved_once(
+    writer: Writer, path: Path
+) -> None:
+    first, second = Gate(), Gate()
+    tasks = [asyncio.create_task(writer.run(first))]
+    await first.is_entered()
+    tasks.append(asyncio.create_task(writer.run(second)))
+    tasks += [asyncio.create_task(writer.run(lambda connection, text=text: add(connection, text))) for text in "ab"]
+    await anyio.wait_all_tasks_blocked()
+    first.go.set()
+    await second.is_entered()
+    tasks[1].cancel()  # it leads the transaction that the two others are part of
+    await anyio.wait_all_tasks_blocked()
+    second.go.set()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [outcomes[0], *outcomes[2:]] == ["gate", "a", "b"]
+    assert isinstance(outcomes[1], asyncio.CancelledError)
+    assert stored(path) == ["gate", "gate", "a", "b"]
 
 
 async def test_closing_lets_waiting_work_be_saved_and_refuses_more(writer: Writer, path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from hermes_core.content import clean
+from hermes_core.errors import StoreError
 from hermes_core.messages import Message
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -34,8 +35,11 @@ def sanitised(value: S) -> S:
 
 
 def decoded(body: bytes) -> Message:
-    """Return the message that `encoded` wrote. Raises msgspec.DecodeError for anything else."""
-    return _decoder.decode(body)
+    """Return the message that `encoded` wrote. Raises StoreError for anything else."""
+    try:
+        return _decoder.decode(body)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"A stored message cannot be read: {error}.") from error
 
 
 def role_of(message: Message) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import islice, takewhile
 
 from hermes_core.content import clean
@@ -61,4 +62,5 @@ def keys(connection: sqlite3.Connection, space: str, prefix: str, limit: int, no
         (clean(space), prefix, now),
     )
     # Rows come one by one, so that reading stops at the first key beyond the prefix.
-    return list(islice(takewhile(lambda key: key.startswith(prefix), (key for (key,) in rows)), max(0, limit)))
+    with closing(rows):
+        return list(islice(takewhile(lambda key: key.startswith(prefix), (key for (key,) in rows)), max(0, limit)))

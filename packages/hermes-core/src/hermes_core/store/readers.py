@@ -53,13 +53,17 @@ class Readers:
             except IndexError:
                 connection = connect_reader(self._path, self._patience)
             try:
-                return work(connection)
-            finally:
-                self._idle.append(connection)
-                if self._closed:  # by a caller that did not wait for this read, because its task was torn away
-                    self._close()
+                result = work(connection)
+            except BaseException:
+                # A statement that was broken off would hold its old view of the data for as long as it lives.
+                connection.close()
+                raise
         except ITS_OWN as error:
             raise store_error(error, self._path) from error
+        self._idle.append(connection)
+        if self._closed:  # by a caller that did not wait for this read, because its task was torn away
+            self._close()
+        return result
 
     def _close(self) -> None:
         with contextlib.suppress(IndexError):

@@ -87,6 +87,7 @@ async def search_ignores_case_and_keeps_filters(store: Store) -> None:
     await store.create_session(SessionRecord(id="b", source="acp", title="Other"))
     (third,) = await store.append("b", [user_text("große worte")])
     expect(await found_texts(store, "STRAßE οδος"), [first], "case of any alphabet")
+    expect(await found_texts(store, "δοσ"), [first], "a letter that has two small forms")
     expect(await found_texts(store, "worte GROSSE"), [], "ß is no ss: terms are literal")
     expect(await found_texts(store, "GROßE wor"), [third, second], "every term, newest first")
     expect(await found_texts(store, "große", source="acp"), [third], "the source filter")
