@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -34,7 +35,7 @@ class TodoArgs(msgspec.Struct, frozen=True):
 async def todo(args: TodoArgs, ctx: ToolContext) -> ToolResult:
     """Run `todo`."""
     if args.todos is not None:
-        items = _items(args.todos, ctx.todos if args.merge else [])
+        items = planned(args.todos, ctx.todos if args.merge else [])
         nameless = next((item for item in items if not item.content.strip()), None)
         if nameless is not None:
             return ToolResult(f"Step {nameless.id!r} has no content; the plan is unchanged.", outcome="error")
@@ -45,7 +46,7 @@ async def todo(args: TodoArgs, ctx: ToolContext) -> ToolResult:
     return ToolResult(text or "The plan is empty.", todos=tuple(ctx.todos) if args.todos is not None else None)
 
 
-def _items(entries: list[TodoEntry], kept: list[TodoItem]) -> list[TodoItem]:
+def planned(entries: Sequence[TodoEntry], kept: Sequence[TodoItem]) -> list[TodoItem]:
     """Return the new plan: the kept steps in their order, updated, then the new ones."""
     found = {item.id: item for item in kept}
     for number, entry in enumerate(entries, 1):

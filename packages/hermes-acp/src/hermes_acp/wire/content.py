@@ -1,0 +1,52 @@
+"""Content blocks: what a client puts into a prompt, and what we put into chunks and tool calls."""
+
+from __future__ import annotations
+
+from hermes_acp.wire.shape import In, Out
+
+
+class TextBlock(In, tag="text"):
+    text: str
+
+
+class ImageBlock(In, tag="image"):
+    data: str
+    mime_type: str
+
+
+class AudioBlock(In, tag="audio"):
+    data: str
+    mime_type: str
+
+
+class LinkBlock(In, tag="resource_link"):
+    uri: str
+    name: str = ""
+
+
+class EmbeddedText(In):
+    """An embedded resource: `text`, or `blob` in base64."""
+
+    uri: str
+    text: str | None = None
+    blob: str | None = None
+    mime_type: str | None = None
+
+
+class ResourceBlock(In, tag="resource"):
+    resource: EmbeddedText
+
+
+Block = TextBlock | ImageBlock | AudioBlock | LinkBlock | ResourceBlock
+
+
+class TextContent(Out, tag="text"):
+    text: str
+
+
+class ImageContent(Out, tag="image"):
+    data: str
+    mime_type: str
+
+
+Content = TextContent | ImageContent
