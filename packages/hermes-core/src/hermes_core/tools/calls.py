@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from posixpath import basename
 
 import msgspec
 
-from hermes_core.tools.shell import UNKNOWN, Redirect, Simple, Word, read_script
+from hermes_core.tools.shell import Redirect, Simple, read_script
+from hermes_core.tools.words import UNKNOWN, Word
+from hermes_core.tools.wrappers import WRAPPERS, inner_words
 
 MAX_NESTING = 6
 SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash"})
@@ -56,71 +59,6 @@ class Reading(msgspec.Struct):
     calls: list[Call] = []
     doubts: list[str] = []
     fork_bomb: bool = False
-
-
-class _Wrapper(msgspec.Struct, frozen=True):
-    """How a program that runs another one reads its arguments.
-
-    `valued`: options that take a value of their own; `flags`: all other known ones (single letters may stand
-    together); `skip`: positional arguments before the inner program; `assigns`: `NAME=value` may come first.
-    """
-
-    valued: frozenset[str] = frozenset()
-    skip: int = 0
-    assigns: bool = False
-    appends: bool = False
-    """It adds words of its own to the inner program's."""
-
-
-def _w(valued: str = "", *, skip: int = 0, assigns: bool = False, appends: bool = False) -> _Wrapper:
-    return _Wrapper(frozenset(valued.split()), skip, assigns, appends)
-
-
-WRAPPERS: dict[str, _Wrapper] = {
-    "env": _w("-u --unset -C --chdir -P", assigns=True),
-    "command": _w(),
-    "builtin": _w(),
-    "exec": _w("-a"),
-    "nohup": _w(),
-    "nice": _w("-n --adjustment"),
-    "ionice": _w("-c -n -p --class --classdata"),
-    "chrt": _w("-T -P -D", skip=1),
-    "taskset": _w(skip=1),
-    "time": _w("-f --format -o --output"),
-    "timeout": _w("-k --kill-after -s --signal", skip=1),
-    "stdbuf": _w("-i --input -o --output -e --error"),
-    "unbuffer": _w(),
-    "setsid": _w(),
-    "coproc": _w(),
-    "caffeinate": _w("-t -w"),
-    "xargs": _w(
-        "-I -i -n -P -L -l -s -d -E -a -J -R -S --max-args --max-procs --replace --delimiter --arg-file --max-lines",
-        appends=True,
-    ),
-    "parallel": _w("-j --jobs -N -n --colsep -a --arg-file --delay --timeout", appends=True),
-    "sudo": _w("-u -g -h -p -U -C -D -R -T -r -t --user --group --host --prompt --chdir --close-from", assigns=True),
-    "doas": _w("-u -C"),
-    "pkexec": _w("--user"),
-    "run0": _w("-u --user"),
-    "chroot": _w("--userspec --groups", skip=1),
-    "unshare": _w("-R -S -G -w --root --wd --setuid --setgid"),
-    "nsenter": _w("-t -S -G --target --setuid --setgid"),
-    "flock": _w("-w -E --timeout --wait --conflict-exit-code", skip=1),
-    "strace": _w("-o -e -p -s -E -u -P -S -a -b -X"),
-    "ltrace": _w("-o -e -p -s -u -l -a -n"),
-    "busybox": _w(),
-    "toybox": _w(),
-    "proxychains": _w("-f"),
-    "proxychains4": _w("-f"),
-    "dbus-run-session": _w("--config-file"),
-    "systemd-run": _w("-u -p -M -H --unit --property --slice --uid --gid --working-directory -E --setenv"),
-}
-
-_JOINED = {
-    "watch": _w("-n --interval -d -t"),
-    "ssh": _w("-p -i -l -o -F -J -L -R -D -b -c -e -m -S -W -w -E -B", skip=1),
-}
-"""Programs that join their arguments and give the text to a shell."""
 
 
 def read_calls(text: str, variables: Mapping[str, str]) -> Reading:
@@ -181,20 +119,30 @@ class _Unfolding:
             self._joined(args, depth, simple.upstream)
         elif name == "trap":
             self._joined(args[:1], depth, ())
-        elif name in _JOINED:
-            self._joined(_after_options(args, _JOINED[name]), depth, ())
-        elif name == "find" or name == "fd" or name == "fdfind":
+        elif name in ("find", "fd", "fdfind"):
             for command in _executed(args):
                 self._words((*command, Word(UNKNOWN)), bare, depth)
-        elif name == "env" and any(arg.text.startswith(("-S", "--split-string")) for arg in args):
-            self._doubt("env splits a text into a command in it")
-        elif name in WRAPPERS and not (name == "command" and args and args[0].text in ("-v", "-V")):
-            wrapper = WRAPPERS[name]
-            inner = _after_options(args, wrapper)
-            if name == "flock" and inner[:1] == (Word("-c"),):
-                self._joined(inner[1:2], depth, ())
-            elif inner:
-                self._words((*inner, Word(UNKNOWN)) if wrapper.appends else inner, bare, depth)
+        elif name == "command" and args and args[0].text in ("-v", "-V"):
+            return  # only says what the name means
+        elif name in WRAPPERS:
+            self._wrapped(name, args, bare, depth)
+
+    def _wrapped(self, name: str, args: tuple[Word, ...], bare: Simple, depth: int) -> None:
+        if name == "flock":
+            texts = [index for index, arg in enumerate(args[:-1]) if arg.text in ("-c", "--command")]
+            if texts:
+                self._joined((args[texts[0] + 1],), depth, ())
+                return
+        wrapper = WRAPPERS[name]
+        inner, known = inner_words(args, wrapper)
+        if not known:
+            self._doubt(f"an option of {name} in it is not known")
+        if not inner:
+            return
+        if wrapper.joins:
+            self._joined(inner, depth, ())
+        else:
+            self._words((*inner, Word(UNKNOWN)) if wrapper.appends else inner, bare, depth)
 
     def _shell(self, args: tuple[Word, ...], simple: Simple, depth: int, *, reads_stdin: bool) -> None:
         for index, arg in enumerate(args):
@@ -218,52 +166,38 @@ class _Unfolding:
         self.text(text, depth, upstream)
 
     def _with_code(self, call: Call, simple: Simple) -> Call:
-        """Add the code that an interpreter is given, and say whether its program comes in by pipe."""
-        base = call.name.rstrip("0123456789.") if call.name not in INTERPRETERS else call.name
-        options = INTERPRETERS.get(base, ())
-        if not options and call.name not in SHELLS and call.name not in ("source", ".", "eval"):
+        """Add the code that an interpreter is given, and say whether its program comes from another command."""
+        options = INTERPRETERS.get(call.name) or INTERPRETERS.get(call.name.rstrip("0123456789."), ())
+        shell = call.name in SHELLS
+        if not options and not shell and call.name not in ("source", "."):
             return call
-        code: Word | None = None
-        for index, arg in enumerate(call.args):
-            if arg.text in options and index + 1 < len(call.args):
-                code = call.args[index + 1]
-                break
-            joined = next((option for option in options if len(option) == 2 and arg.text.startswith(option)), "")
-            if joined:
-                code = Word(arg.text[2:])
-                break
+        inline = shell and any(_short(arg.text) and "c" in arg.text for arg in call.args)
+        code = _inline_code(call.args, options)
         script = next((arg for arg in call.args if not arg.text.startswith("-")), None)
-        if code is None and options and script is None and simple.stdin is not None:
-            code = simple.stdin
-        from_pipe = bool(simple.upstream) and code is None and (script is None or script.text.startswith("/dev/"))
-        if call.name in SHELLS and any("c" in arg.text for arg in call.args if _short(arg.text)):
-            from_pipe = False
-        return msgspec.structs.replace(call, code=code, stdin_code=from_pipe or simple.fed)
+        reads = code is None and not inline and (script is None or script.text.startswith(("/dev/", "/proc/")))
+        if reads and not shell and simple.stdin is not None:
+            code, reads = simple.stdin, False
+        comes_in = bool(simple.upstream) and not (shell and simple.stdin is not None and simple.stdin.certain)
+        comes_in = comes_in or any(not item.writes and not item.target.certain for item in simple.redirects)
+        return msgspec.structs.replace(call, code=code, stdin_code=(reads and comes_in) or simple.fed)
+
+
+def _inline_code(args: tuple[Word, ...], options: tuple[str, ...]) -> Word | None:
+    """Return the code behind `-c`, `-e` and the like, also at the end of a cluster (`-ne`) or joined (`-cprint()`)."""
+    for index, arg in enumerate(args):
+        for option in options:
+            short = len(option) == 2
+            if arg.text == option or (short and re.fullmatch(rf"-[A-Za-z]*{option[1]}", arg.text)):
+                return args[index + 1] if index + 1 < len(args) else None
+            if short and arg.text.startswith(option):
+                return Word(arg.text[2:])
+        if not arg.text.startswith("-"):
+            return None
+    return None
 
 
 def _short(text: str) -> bool:
     return text.startswith("-") and not text.startswith("--")
-
-
-def _after_options(args: tuple[Word, ...], wrapper: _Wrapper) -> tuple[Word, ...]:
-    """Return the words from the inner program on."""
-    index = 0
-    skip = wrapper.skip
-    while index < len(args):
-        text = args[index].text
-        if text == "--":
-            index += 1
-        elif text.startswith("-") and len(text) > 1:
-            # `-n 5` takes the next word; `-n5` and `--name=5` carry their value along.
-            index += 2 if text in wrapper.valued else 1
-        elif wrapper.assigns and "=" in text and not text.startswith("="):
-            index += 1
-        elif skip:
-            skip -= 1
-            index += 1
-        else:
-            return args[index:]
-    return ()
 
 
 def _executed(args: tuple[Word, ...]) -> Iterable[tuple[Word, ...]]:

@@ -15,6 +15,8 @@ from anyio.abc import Process
 from hermes_core.errors import ToolFailed
 
 CHUNK = 64 * 1024
+PIPE = 64 * 1024
+"""The most that a pipe holds, in bytes."""
 GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 _QUIET = {
@@ -50,9 +52,10 @@ class Child:
             beside.start_soon(self._read, take)
             await self._process.wait()
             beside.cancel_scope.cancel()
-        while data := self._read_now():
+        room = PIPE  # what was left running may go on writing; beyond a pipe's content nothing is the shell's
+        while room > 0 and (data := self._read_now()):
             take(data)
-            await anyio.lowlevel.checkpoint()
+            room -= len(data)
         return await self._process.wait()
 
     async def _read(self, take: Callable[[bytes], None]) -> None:
@@ -137,6 +140,7 @@ async def _start(command: list[str], cwd: Path, env: dict[str, str], *, stdin: b
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
     options: dict[str, Any] = {"stdout": write_end, "stderr": write_end, "stdin": PIPE if stdin else DEVNULL}
+    process: Process | None = None
     with anyio.CancelScope(shield=True):  # a process that was started must not be lost
         try:
             process = await anyio.open_process(
@@ -147,6 +151,7 @@ async def _start(command: list[str], cwd: Path, env: dict[str, str], *, stdin: b
             raise ToolFailed(f"The command could not be started in {cwd}: {error.strerror}.") from error
         finally:
             os.close(write_end)
+    assert process is not None
     return Child(process, read_end)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from hermes_core.tools.paths import HARMLESS_DEVICES, Care, Places, judge
-from hermes_core.tools.shell import UNKNOWN, Word
+from hermes_core.tools.words import UNKNOWN, Word
 
 
 class Grade(IntEnum):
@@ -56,7 +56,22 @@ class Where(msgspec.Struct, frozen=True):
 
 _DISK = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|r?disk|loop|md|dm-|mapper/|sr|k?mem$|ram|zd|nbd)")
 _LOOKS_LIKE_PATH = re.compile(r"[/.]|^(?:id_|credentials|shadow)")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _OTHERS_MEMORY = re.compile(r"/proc/[^/]*/(?:task/[^/]*/)?(?:environ|mem|maps|auxv)$")
+
+
+def alternatives(word: Word) -> list[Word]:
+    """Return the words that simple braces (`{a,b}`) make of one word; 64 at most."""
+    done: list[str] = []
+    waiting = [word.text]
+    while waiting and len(done) + len(waiting) <= 64:
+        text = waiting.pop()
+        braces = _BRACES.search(text) if word.pattern else None
+        if braces is None:
+            done.append(text)
+        else:
+            waiting += [text[: braces.start()] + part + text[braces.end() :] for part in braces[1].split(",")]
+    return [Word(text, word.pattern) for text in (*done, *waiting)]
 
 
 def is_device(path: str) -> bool:
@@ -66,6 +81,11 @@ def is_device(path: str) -> bool:
 
 def touched(word: Word, where: Where, *, writing: bool) -> Iterator[Danger]:
     """Yield the dangers of a file that an argument (`path`, `--option=path`, `of=path`, `@path`) may name."""
+    for each in alternatives(word):
+        yield from _touched(each, where, writing=writing)
+
+
+def _touched(word: Word, where: Where, *, writing: bool) -> Iterator[Danger]:
     text = word.text
     if "=" in text and not text.startswith("/"):
         text = text.split("=", 1)[1]

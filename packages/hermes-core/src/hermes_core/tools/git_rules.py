@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hermes_core.tools.calls import Call
 from hermes_core.tools.danger import Danger, Grade, Where
-from hermes_core.tools.shell import Word
+from hermes_core.tools.words import Word
 
 _VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
 _LOST = "it throws away changes that were not committed"
@@ -44,7 +44,7 @@ _ACTIONS: dict[str, tuple[str, str]] = {
 
 def git(call: Call, where: Where) -> Iterator[Danger]:
     """Judge `git` by its action and the arguments after it."""
-    settings, action, rest = _split(call.args)
+    settings, action, rest = split_git(call.args)
     if any(word.text.startswith(("-c", "--config-env", "--exec-path=")) for word in settings):
         yield Danger(Grade.ASK, "it gives git settings that may run programs")
     texts = {word.text for word in rest}
@@ -59,7 +59,7 @@ def git(call: Call, where: Where) -> Iterator[Danger]:
         yield Danger(Grade.ASK, "what it makes git do is computed")
 
 
-def _split(args: tuple[Word, ...]) -> tuple[list[Word], str, list[Word]]:
+def split_git(args: tuple[Word, ...]) -> tuple[list[Word], str, list[Word]]:
     """Return git's own options, the action, and the action's arguments."""
     index = 0
     while index < len(args) and args[index].text.startswith("-"):

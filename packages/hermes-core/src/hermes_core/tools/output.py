@@ -38,37 +38,41 @@ class OutputDecoder:
         return _CONTROL.sub("", text)
 
 
-class HeadTail:
-    """Keeps the first and the last characters of a long text, in bounded memory, and counts all of them."""
+class BoundedOutput:
+    """Keeps the first and the last characters of a long output in bounded memory.
+
+    `limit` is in characters. What falls between the two parts is only counted, never decoded: output may come
+    faster than it could be cleaned.
+    """
 
     def __init__(self, limit: int) -> None:
         self._head_room = limit * 2 // 3
         self._tail_room = limit - self._head_room
-        self._head: list[str] = []
-        self._in_head = 0
-        self._tail = ""
-        self.total = 0
+        self._decoder = OutputDecoder()
+        self._head = ""
+        self._tail = bytearray()
+        self._dropped = 0
+        self._total = 0
 
-    def add(self, text: str) -> None:
-        """Append `text`."""
-        self.total += len(text)
-        room = self._head_room - self._in_head
-        if room > 0:
-            self._head.append(text[:room])
-            self._in_head += len(text[:room])
-            text = text[room:]
-        if text:
-            self._tail = (self._tail + text)[-self._tail_room :]
-
-    @property
-    def left_out(self) -> int:
-        """How many characters are in neither part."""
-        return self.total - self._in_head - len(self._tail)
+    def add(self, data: bytes) -> None:
+        """Append `data`."""
+        self._total += len(data)
+        if len(self._head) < self._head_room:
+            self._head += self._decoder.decode(data)
+            return
+        self._tail += data
+        kept = self._tail_room * 4  # bytes, of which a character has four at most
+        if len(self._tail) > 2 * kept:
+            self._dropped += len(self._tail) - kept
+            del self._tail[:-kept]
 
     def text(self, where: str = "") -> str:
-        """Return the text; a note in the middle says how much is left out and `where` it can be found."""
-        head = "".join(self._head)
-        if not self.left_out:
-            return head + self._tail
+        """Return the text; a note in the middle says how much is left out, and `where` it can be found."""
+        text = self._head + self._decoder.decode(b"", final=True)
+        text += OutputDecoder().decode(bytes(self._tail), final=True)
+        if not self._dropped and len(text) <= self._head_room + self._tail_room:
+            return text
+        head, tail = text[: self._head_room], text[-self._tail_room :]
+        left_out = self._total - len(head.encode()) - len(tail.encode())
         hint = f"; {where}" if where else ""
-        return f"{head}\n[... {self.left_out:,} of {self.total:,} characters left out{hint} ...]\n{self._tail}"
+        return f"{head}\n[... about {left_out:,} of {self._total:,} bytes are left out here{hint} ...]\n{tail}"

@@ -16,6 +16,7 @@ A grant is exact: `terminal:` with the very text of a command, or `edit:` with t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,9 +25,10 @@ from typing import Literal
 import msgspec
 
 from hermes_core.commands import EditMode
-from hermes_core.tools.calls import Call, Reading, read_calls
+from hermes_core.tools.calls import INTERPRETERS, SHELLS, Call, Reading, read_calls
 from hermes_core.tools.danger import Danger, Grade, Where
 from hermes_core.tools.edits import PatchArgs, WriteFileArgs, edited_paths
+from hermes_core.tools.git_rules import split_git
 from hermes_core.tools.paths import Care, Places, inside, judge
 from hermes_core.tools.process import ProcessArgs
 from hermes_core.tools.programs import dangers
@@ -39,7 +41,7 @@ from hermes_core.tools.tool import Verdict
 ApprovalMode = Literal["manual", "smart", "off"]
 ALLOW = Verdict("allow")
 PLANNING = "this session is in planning mode, which changes nothing"
-_PLAN_TOOLS = frozenset({"todo", "clarify", "session_search", "skills_list", "skill_view", "delegate_task"})
+_PLAN_TOOLS = frozenset({"todo", "clarify", "session_search", "skills_list", "skill_view"})
 """Tools that planning mode lets through as they are; those with arguments of their own are judged by them."""
 
 
@@ -63,9 +65,10 @@ class Policy:
         """Say what becomes of a call. `home` is the product's home; `granted` the patterns a person has allowed."""
         places = Places(cwd, home, Path.home())
         match args:
-            case TerminalArgs(command=command, workdir=workdir):
-                where = Where(places, _folder(cwd, workdir))
-                return self._command(command, f"terminal:{_in(workdir)}{command.strip()}", where, edits, granted)
+            case TerminalArgs(command=command, workdir=workdir, background=background):
+                where = Where(places, _absolute(cwd, workdir) if workdir else cwd)
+                pattern = f"terminal:{f'[{workdir}] ' if workdir else ''}{command.strip()}"
+                return self._command(command, pattern, where, edits, granted, background=background)
             case ProcessArgs(action="write" | "submit", data=data):
                 # What goes to a program's input may be a command for a shell.
                 return self._command(data, f"process:{data.strip()}", Where(places, cwd), edits, granted)
@@ -82,9 +85,18 @@ class Policy:
 
     # -- commands ----------------------------------------------------------------------------------
 
-    def _command(self, text: str, pattern: str, where: Where, edits: EditMode, granted: Container[str]) -> Verdict:
-        reading = read_calls(text, _variables(where.places, where.folder))
-        rule = self._denied(reading.calls)
+    def _command(
+        self,
+        text: str,
+        pattern: str,
+        where: Where,
+        edits: EditMode,
+        granted: Container[str],
+        *,
+        background: bool = False,
+    ) -> Verdict:
+        reading = read_calls(text, _variables(where.places))
+        rule = self._denied(reading)
         if rule:
             return Verdict("deny", reason=f"the rule {rule!r} forbids this command")
         found = _all_dangers(reading, where)
@@ -93,6 +105,8 @@ class Policy:
             return Verdict("deny", reason=f"{worst.reason}; this is never allowed")
         if edits == "plan" and (reading.doubts or not all(only_looks(call) for call in reading.calls)):
             return Verdict("deny", reason=PLANNING)
+        if background and any(_listens(call) for call in reading.calls):
+            found.append(Danger(Grade.ASK, "it starts a shell or interpreter that would run whatever it is sent"))
         if pattern in granted or not self._asks(found, reading):
             return ALLOW
         reasons = [danger.reason for danger in sorted(found, key=lambda danger: -danger.grade)] + reading.doubts
@@ -103,12 +117,18 @@ class Policy:
             patterns=(pattern,),
         )
 
-    def _denied(self, calls: Iterable[Call]) -> str:
-        """Return the first deny rule that a call falls under, or nothing."""
-        for call in calls:
+    def _denied(self, reading: Reading) -> str:
+        """Return the first deny rule that a call falls under, or nothing.
+
+        A call of a program that a rule names, with computed arguments, adds a doubt.
+        """
+        for call in reading.calls:
             for rule in self.deny:
-                if fnmatchcase(call.line, rule) or (rule.endswith(" *") and call.name == rule[:-2]):
+                if any(fnmatchcase(line, rule) for line in _lines(call)):
                     return rule
+                named = fnmatchcase(call.name, rule.split(None, 1)[0])
+                if named and not all(arg.certain for arg in call.args):
+                    reading.doubts.append(f"the rule {rule!r} may forbid it, and its arguments are computed")
         return ""
 
     def _asks(self, found: list[Danger], reading: Reading) -> bool:
@@ -142,13 +162,30 @@ class Policy:
             return ALLOW
         if care is Care.SENSITIVE:
             return Verdict("ask", reason=reason, command=command, choices=("once", "deny"))
-        patterns = tuple(f"edit:{path}" for path in paths)
+        patterns = tuple(dict.fromkeys(f"edit:{os.path.realpath(path)}" for path in paths))
         local = edits == "workspace" and all(inside(path, places.cwd) for path in paths)
         if edits == "allow" or local or (patterns and all(pattern in granted for pattern in patterns)):
             return ALLOW
         if not patterns:
             return ALLOW  # nothing that could be edited is named: the tool itself says what is wrong
         return Verdict("ask", reason="it changes files", command=command, patterns=patterns)
+
+
+def _lines(call: Call) -> tuple[str, ...]:
+    """Return the forms of a call that deny rules are held against: whole, and from the action of git on.
+
+    The blank at the end lets `sudo *` cover a bare `sudo`.
+    """
+    if call.name != "git":
+        return (call.line, f"{call.line} ")
+    _, action, rest = split_git(call.args)
+    return (call.line, " ".join(["git", action, *(word.text for word in rest)]) + " ")
+
+
+def _listens(call: Call) -> bool:
+    """Say whether a call is a shell or interpreter without a script, which reads commands from its input."""
+    interactive = call.name in SHELLS or call.name.rstrip("0123456789.") in INTERPRETERS
+    return interactive and call.code is None and all(arg.text.startswith("-") for arg in call.args)
 
 
 def _all_dangers(reading: Reading, where: Where) -> list[Danger]:
@@ -164,19 +201,14 @@ def _all_dangers(reading: Reading, where: Where) -> list[Danger]:
     return found
 
 
-def _variables(places: Places, folder: Path | None) -> dict[str, str]:
-    known = {"HOME": str(places.user), "HERMES_HOME": str(places.home)}
-    return known if folder is None else {**known, "PWD": str(folder)}
-
-
-def _folder(cwd: Path, workdir: str) -> Path:
-    return _absolute(cwd, workdir) if workdir else cwd
-
-
-def _in(workdir: str) -> str:
-    return f"[{workdir}] " if workdir else ""
+def _variables(places: Places) -> dict[str, str]:
+    # PWD as a dot: a `cd` in the text then moves it along.
+    return {"HOME": str(places.user), "HERMES_HOME": str(places.home), "PWD": "."}
 
 
 def _absolute(cwd: Path, path: str) -> Path:
-    given = Path(path).expanduser() if path.startswith("~") else Path(path)
+    try:
+        given = Path(path).expanduser()
+    except RuntimeError:  # the home of a user that does not exist
+        given = Path(path)
     return given if given.is_absolute() else cwd / given

@@ -6,7 +6,7 @@ import re
 
 from hermes_core.tools.calls import Call
 from hermes_core.tools.paths import HARMLESS_DEVICES
-from hermes_core.tools.shell import Word
+from hermes_core.tools.words import Word
 
 _ANY_ARGUMENT = frozenset(
     [

@@ -6,12 +6,13 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hermes_core.tools.calls import Call
-from hermes_core.tools.danger import Danger, Grade, Where, is_device
+from hermes_core.tools.danger import Danger, Grade, Where, alternatives, is_device
 from hermes_core.tools.paths import inside
-from hermes_core.tools.shell import UNKNOWN, Word
+from hermes_core.tools.words import UNKNOWN, Word
 
 EVERYTHING = "it removes the root, a home or a system folder"
 _GENERATED = frozenset(
@@ -73,14 +74,24 @@ def targets(call: Call) -> list[Word]:
 
 def is_everything(word: Word, where: Where) -> bool:
     """Say whether a word means the root, a home, a top folder of the system, or all that is in one of them."""
-    path = where.path(word)
-    while path.endswith(("/*", "/.*", "/**")):
+    user = str(where.places.user)
+    all_of_it = {"/", user, os.path.realpath(user), *_TOP}
+    return any(_means_one_of(where.path(each), all_of_it, pattern=word.pattern) for each in alternatives(word))
+
+
+def _means_one_of(path: str, folders: set[str], *, pattern: bool) -> bool:
+    while path.endswith(("/*", "/.*", "/**", "/?*")):
         path = posixpath.dirname(path)
     if UNKNOWN in path:
         return False
-    user = str(where.places.user)
-    all_of_it = {"/", user, os.path.realpath(user), *_TOP}
-    return path in all_of_it or os.path.realpath(path) in all_of_it
+    if pattern and any(_fits(path, folder) for folder in folders):
+        return True
+    return path in folders or os.path.realpath(path) in folders
+
+
+def _fits(pattern: str, path: str) -> bool:
+    parts, wanted = path.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def rm(call: Call, where: Where) -> Iterator[Danger]:

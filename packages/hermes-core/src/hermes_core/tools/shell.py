@@ -14,33 +14,15 @@ from typing import Any
 
 import msgspec
 
+from hermes_core.tools.words import UNKNOWN, Node, Word, WordReader
+
 MAX_LENGTH = 50_000
 """Characters; a longer command is not read and carries a doubt."""
 MAX_DEPTH = 150
-UNKNOWN = "\0"
-"""Stands in a word's text for a part that is only known when the command runs."""
-
-_PATTERN = re.compile(r"(?<!\\)[*?\[{]")
-_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
-_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
-_ANSI = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|.)", re.DOTALL)
-_ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
-Node = Any
-"""A tree-sitter node; the library is not imported here."""
-
-
-class Word(msgspec.Struct, frozen=True):
-    """One word after quotes and escapes are taken off. `pattern`: unquoted wildcards or braces are left in it."""
-
-    text: str
-    pattern: bool = False
-
-    @property
-    def certain(self) -> bool:
-        """Whether the text is exactly what the program will see (wildcards aside)."""
-        return UNKNOWN not in self.text
+_BROKEN_WORD = re.compile(r"[^\s\\](?:\\\\)*\\\n\S")
+"""A backslash and a line feed inside a word: bash joins the two halves, the grammar does not."""
 
 
 class Redirect(msgspec.Struct, frozen=True):
@@ -56,7 +38,8 @@ class Redirect(msgspec.Struct, frozen=True):
 
 
 class Simple(msgspec.Struct, frozen=True):
-    """One simple command. `upstream` names what is piped into it; `stdin` is the text of a here-document."""
+    """One simple command. `upstream` names what is piped into it; `stdin` is the text it reads, where that is known
+    (a here-document, or what `echo` pipes into it)."""
 
     words: tuple[Word, ...] = ()
     redirects: tuple[Redirect, ...] = ()
@@ -65,6 +48,24 @@ class Simple(msgspec.Struct, frozen=True):
     assigns: tuple[str, ...] = ()
     fed: bool = False
     """Whether a word of it is a process substitution."""
+
+
+class _Feed(msgspec.Struct, frozen=True):
+    """What comes in by pipe: the programs upstream, and the text where a plain `echo` or here-document makes it."""
+
+    names: tuple[str, ...] = ()
+    text: Word | None = None
+
+    def behind(self, commands: list[Simple]) -> _Feed:
+        """Return what comes out behind these commands."""
+        names = tuple(simple.words[0].text for simple in commands if simple.words)
+        text = _printed(commands[0]) if len(commands) == 1 else None
+        return _Feed((*self.names, *names) or (UNKNOWN,), text)
+
+
+_NOTHING = _Feed()
+_FORGETFUL = re.compile(r"(?:eval|source|\.|let|getopts|trap|unset)\s")
+"""Commands that may set variables out of sight."""
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -84,9 +85,13 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
         return Script((), doubt="it is too long to be checked")
     if _ODD.search(text):
         return Script((), doubt="it holds control or invisible characters")
+    if _BROKEN_WORD.search(text):
+        return Script((), doubt="a word in it is broken over two lines")
     source = text.encode("utf-8", "replace")
-    reader = _Reader(_parser().parse(source).root_node, source, variables)
-    return reader.script()
+    try:
+        return _Reader(_parser().parse(source).root_node, source, variables).script()
+    except RecursionError:
+        return Script((), doubt="it is nested too deeply to be checked")
 
 
 @functools.cache
@@ -103,8 +108,7 @@ class _Reader:
 
     def __init__(self, root: Node, source: bytes, variables: Mapping[str, str]) -> None:
         self._root = root
-        self._source = source
-        self._variables = dict(variables)
+        self._words = WordReader(source, variables)
         self._commands: list[Simple] = []
         self._doubt = "its syntax was not understood" if root.has_error else ""
         self._fork_bomb = False
@@ -120,65 +124,70 @@ class _Reader:
         """Know the variables that are set once, to a literal; forget those that are set in any other way."""
         found: dict[str, list[Node]] = {}
         unclear: set[str] = set()
+        forgetful = False
         waiting = [self._root]
         while waiting:
             node = waiting.pop()
             if node.type == "variable_assignment":
-                name = self._text(node.children[0])
+                # Before a command (`X=1 cmd $X`) the words of the command do not see the new value.
+                name = self._words.text(node.children[0])
+                if node.parent.type == "command":
+                    unclear.add(name)
                 value = node.child_by_field_name("value")
                 found.setdefault(name, []).append(value)
                 if node.children[0].type != "variable_name" or any(child.type == "+=" for child in node.children):
                     unclear.add(name.split("[")[0])
             elif node.type in ("for_statement", "select_statement"):
-                unclear.update(self._text(child) for child in node.children if child.type == "variable_name")
-            elif node.type == "command" and self._text(node).startswith(("read", "printf", "mapfile", "readarray")):
-                unclear.update(self._text(child) for child in node.children if child.type == "word")
+                unclear.update(self._words.text(child) for child in node.children if child.type == "variable_name")
+            elif node.type in ("command", "unset_command"):
+                text = self._words.text(node)
+                forgetful = forgetful or bool(_FORGETFUL.match(text))
+                if text.startswith(("read", "printf", "mapfile", "readarray")):
+                    unclear.update(self._words.text(child) for child in node.children if child.type == "word")
             waiting.extend(node.children)
         for name in (*found, *unclear):
-            self._variables.pop(name, None)
+            self._words.variables.pop(name, None)
         for name, values in found.items():
-            value = self._word(values[0]) if values[0] is not None else Word("")
-            if len(values) == 1 and name not in unclear and value.certain:
-                self._variables[name] = value.text
+            value = self._words.word(values[0]) if values[0] is not None else Word("")
+            if len(values) == 1 and name not in unclear and value.certain and not forgetful:
+                self._words.variables[name] = value.text
 
     # -- commands ----------------------------------------------------------------------------------
 
-    def _visit(self, node: Node, depth: int, upstream: tuple[str, ...] = ()) -> None:
+    def _visit(self, node: Node, depth: int, feed: _Feed = _NOTHING) -> None:
         if depth > MAX_DEPTH:
             self._doubt = self._doubt or "it is nested too deeply to be checked"
             return
         match node.type:
             case "command" | "declaration_command" | "unset_command" | "test_command":
-                self._command(node, depth, upstream, (), None)
+                self._command(node, depth, feed, (), None)
             case "redirected_statement":
-                self._redirected(node, depth, upstream)
+                self._redirected(node, depth, feed)
             case "pipeline":
-                self._pipeline(node, depth, upstream)
+                self._pipeline(node, depth, feed)
             case "function_definition":
                 self._function(node, depth)
             case _:
                 for child in node.children:
-                    self._visit(child, depth + 1, upstream)
+                    self._visit(child, depth + 1, feed)
 
-    def _pipeline(self, node: Node, depth: int, upstream: tuple[str, ...]) -> None:
-        before = upstream
+    def _pipeline(self, node: Node, depth: int, feed: _Feed) -> None:
         for child in node.named_children:
             start = len(self._commands)
-            self._visit(child, depth + 1, before)
-            names = [simple.words[0].text for simple in self._commands[start:] if simple.words]
-            before = (*before, *names) or (UNKNOWN,)
+            self._visit(child, depth + 1, feed)
+            feed = feed.behind(self._commands[start:])
 
     def _function(self, node: Node, depth: int) -> None:
-        name = self._text(node.child_by_field_name("name"))
+        name = self._words.text(node.child_by_field_name("name"))
         start = len(self._commands)
         for child in node.named_children[1:]:
             self._visit(child, depth + 1)
         calls_itself = any(simple.words and simple.words[0].text == name for simple in self._commands[start:])
-        body = self._text(node)[len(name) :]
+        body = self._words.text(node)[len(name) :]
         if calls_itself and ("&" in body or "|" in body):
             self._fork_bomb = True
 
-    def _redirected(self, node: Node, depth: int, upstream: tuple[str, ...]) -> None:
+    def _redirected(self, node: Node, depth: int, feed: _Feed) -> None:
         body = node.child_by_field_name("body")
         redirects: list[Redirect] = []
         stdin: Word | None = None
@@ -188,10 +197,10 @@ class _Reader:
                 redirects.extend(self._redirect(child))
                 self._nested(child, depth)
             elif child.type == "herestring_redirect":
-                stdin = self._word(child.named_children[-1])
+                stdin = self._words.word(child.named_children[-1])
                 self._nested(child, depth)
             elif child.type == "heredoc_redirect":
-                stdin = self._heredoc(child)
+                stdin = self._words.heredoc(child)
                 for part in child.children:
                     if part.type == "file_redirect":
                         redirects.extend(self._redirect(part))
@@ -201,22 +210,24 @@ class _Reader:
                         after.append(part)
         start = len(self._commands)
         if body is not None and body.type in ("command", "declaration_command", "unset_command", "test_command"):
-            self._command(body, depth, upstream, tuple(redirects), stdin)
+            self._command(body, depth, feed, tuple(redirects), stdin)
         else:
             # The redirections belong to the whole group: they stand as a command of their own without words.
             self._commands.append(Simple(redirects=tuple(redirects)))
-            feeding = upstream if stdin is None else (*upstream, UNKNOWN)
+            inner = feed if stdin is None else _Feed((*feed.names, UNKNOWN), stdin)
+            if any(not redirect.writes for redirect in redirects):
+                inner = _Feed((*feed.names, UNKNOWN))
             if body is not None:
-                self._visit(body, depth + 1, feeding)
-        names = tuple(simple.words[0].text for simple in self._commands[start:] if simple.words)
+                self._visit(body, depth + 1, inner)
+        behind = feed.behind(self._commands[start:])
         for part in after:
-            self._visit(part, depth + 1, (*upstream, *names) or (UNKNOWN,))
+            self._visit(part, depth + 1, behind)
 
     def _command(
         self,
         node: Node,
         depth: int,
-        upstream: tuple[str, ...],
+        feed: _Feed,
         redirects: tuple[Redirect, ...],
         stdin: Word | None,
     ) -> None:
@@ -226,24 +237,26 @@ class _Reader:
         for child in node.children:
             match child.type:
                 case "variable_assignment":
-                    assigns.append(self._text(child.children[0]))
+                    assigns.append(self._words.text(child.children[0]))
                     if node.type == "declaration_command":
-                        words.append(self._word(child))
+                        words.append(self._words.word(child))
                 case "file_redirect":
                     redirects = (*redirects, *self._redirect(child))
                 case "herestring_redirect":
-                    stdin = self._word(child.named_children[-1])
+                    stdin = self._words.word(child.named_children[-1])
                 case "command_name":
-                    words.append(self._word(child.children[0]))
+                    words.append(self._words.word(child.children[0]))
                 case "process_substitution":
                     words.append(Word(UNKNOWN))
                     fed = True
                 case _:
                     if child.is_named or node.type != "test_command":
-                        words.append(self._word(child))
+                        words.append(self._words.word(child))
         if node.type == "test_command":
             words.insert(0, Word("["))
-        self._commands.append(Simple(tuple(words), redirects, upstream, stdin, tuple(assigns), fed))
+        if stdin is None:
+            stdin = feed.text
+        self._commands.append(Simple(tuple(words), redirects, feed.names, stdin, tuple(assigns), fed))
         self._nested(node, depth)
 
     def _nested(self, node: Node, depth: int) -> None:
@@ -257,89 +270,26 @@ class _Reader:
             else:
                 waiting.extend(child.children)
 
-    # -- words -------------------------------------------------------------------------------------
-
     def _redirect(self, node: Node) -> tuple[Redirect, ...]:
         operator = next((child.type for child in node.children if not child.is_named), "")
         target = node.child_by_field_name("destination")
-        if target is None or (operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", self._text(target))):
+        if target is None or (operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", self._words.text(target))):
             return ()
-        return (Redirect(operator, self._word(target)),)
-
-    def _heredoc(self, node: Node) -> Word:
-        start = next((child for child in node.children if child.type == "heredoc_start"), None)
-        body = next((child for child in node.children if child.type == "heredoc_body"), None)
-        if start is None or body is None:
-            return Word(UNKNOWN)
-        text = self._text(body)
-        quoted = any(mark in self._text(start) for mark in "'\"\\")
-        return Word(text if quoted or not re.search(r"[$`]", text) else UNKNOWN + text)
-
-    def _word(self, node: Node) -> Word:
-        match node.type:
-            case "word" | "number" | "extglob_pattern" | "regex":
-                return self._plain(self._text(node))
-            case "raw_string":
-                return Word(self._text(node)[1:-1])
-            case "ansi_c_string":
-                return Word(_ANSI.sub(_ansi, self._text(node)[2:-1]))
-            case "string" | "translated_string":
-                return self._string(node)
-            case "concatenation":
-                parts = [self._word(child) for child in node.children]
-                text = "".join(part.text for part in parts)
-                return Word(text, any(part.pattern for part in parts) or "{" in self._text(node))
-            case "variable_assignment":
-                value = node.child_by_field_name("value")
-                return Word(self._text(node.children[0]) + "=" + ("" if value is None else self._word(value).text))
-            case "simple_expansion" | "expansion":
-                # Unquoted, a value is split into words and its wildcards count: known only if it has neither.
-                known = self._variable(node)
-                return Word(known if known is not None and not re.search(r"[\s*?\[]", known) else UNKNOWN)
-            case _ if node.is_named:
-                return Word(UNKNOWN)
-            case _:
-                return Word(self._text(node))
-
-    def _plain(self, text: str) -> Word:
-        pattern = _PATTERN.search(text) is not None
-        if text == "~" or text.startswith("~/"):
-            text = self._variables.get("HOME", UNKNOWN) + text[1:]
-        elif text.startswith("~"):
-            text = UNKNOWN + text[1:]
-        return Word(_ESCAPE.sub(lambda found: "" if found[1] == "\n" else found[1], text), pattern)
-
-    def _string(self, node: Node) -> Word:
-        text = ""
-        position = node.start_byte
-        for child in node.children:
-            if child.is_named and child.type != "string_content":
-                text += self._literal(position, child.start_byte)
-                position = child.end_byte
-                known = self._variable(child)
-                text += UNKNOWN if known is None else known
-        text += self._literal(position, node.end_byte)
-        return Word(text.removeprefix("$")[1:-1])
-
-    def _literal(self, start: int, end: int) -> str:
-        raw = self._source[start:end].decode("utf-8", "replace")
-        return _IN_QUOTES.sub(lambda found: "" if found[1] == "\n" else found[1], raw)
-
-    def _variable(self, node: Node) -> str | None:
-        """Return the value of `$NAME` or `${NAME}` where it is known."""
-        name = self._text(node).removeprefix("$")
-        if name.startswith("{") and name.endswith("}"):
-            name = name[1:-1]
-        return self._variables.get(name)
-
-    def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return (Redirect(operator, self._words.word(target)),)
 
 
-def _ansi(found: re.Match[str]) -> str:
-    code = found[1]
-    if code[0] in "xuU" and len(code) > 1:
-        return chr(min(int(code[1:], 16), 0x10FFFF))
-    if code[0] in "01234567":
-        return chr(int(code, 8) & 0xFF)
-    return _ANSI_LETTERS.get(code, code if code in "\\'\"?" else UNKNOWN)
+def _printed(simple: Simple) -> Word | None:
+    """Return the text that a plain `echo`, `printf` or `cat` of a here-document prints; None for all else."""
+    if not simple.words or any(redirect.writes for redirect in simple.redirects):
+        return None
+    name, args = simple.words[0].text, list(simple.words[1:])
+    if name == "cat" and not args:
+        return simple.stdin
+    if name not in ("echo", "printf"):
+        return None
+    while name == "echo" and args and re.fullmatch(r"-[neE]+", args[0].text):
+        args.pop(0)
+    text = " ".join(arg.text for arg in args)
+    if name == "printf" and len(args) > 1:
+        return Word(UNKNOWN + text)
+    return Word(text.replace("\\n", "\n"))

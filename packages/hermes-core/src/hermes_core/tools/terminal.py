@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from hermes_core.errors import ToolFailed
 from hermes_core.tools.child import running, shell_command
-from hermes_core.tools.output import HeadTail, OutputDecoder
+from hermes_core.tools.output import BoundedOutput, OutputDecoder
 from hermes_core.tools.tool import ToolContext, ToolResult
 
 DEFAULT_TIMEOUT = 180.0
@@ -107,8 +107,8 @@ class _Output:
 
     def __init__(self, ctx: ToolContext) -> None:
         self._ctx = ctx
+        self._kept = BoundedOutput(MAX_OUTPUT - 400)  # the notes need a little room
         self._decoder = OutputDecoder()
-        self._kept = HeadTail(MAX_OUTPUT - 300)  # the notes need a little room
         self._progress_room = MAX_PROGRESS
         self._start: bytearray | None = bytearray()
         self._saved = 0
@@ -117,10 +117,13 @@ class _Output:
 
     def add(self, data: bytes) -> None:
         self._save(data)
-        self._text(self._decoder.decode(data))
+        self._kept.add(data)
+        if self._progress_room > 0:
+            self._show(self._decoder.decode(data))
 
     def close(self) -> None:
-        self._text(self._decoder.decode(b"", final=True))
+        if self._progress_room > 0:
+            self._show(self._decoder.decode(b"", final=True))
         if self._file is not None:
             self._file.close()
 
@@ -129,10 +132,9 @@ class _Output:
             return self._kept.text()
         return self._kept.text(where=f"its first {self._saved:,} bytes are in {self._path}")
 
-    def _text(self, text: str) -> None:
-        self._kept.add(text)
-        if text and self._progress_room > 0:
-            self._progress_room -= len(text)
+    def _show(self, text: str) -> None:
+        self._progress_room -= len(text)
+        if text:
             self._ctx.progress(text)
 
     def _save(self, data: bytes) -> None:
