@@ -63,7 +63,8 @@ class ChatStream:
         self._silence = silence
         self._linger = linger
         self._arrived: list[bytes] = []
-        self._waiting = 0
+        self.waiting = 0
+        """Bytes that have come and wait for the iterator."""
         self._error: httpx2.HTTPError | None = None
         self._over = anyio.Event()
         self._news = anyio.Event()
@@ -81,9 +82,9 @@ class ChatStream:
         try:
             async for data in self._response.aiter_bytes():
                 self._arrived.append(data)
-                self._waiting += len(data)
+                self.waiting += len(data)
                 self._news.set()
-                if self._waiting > HIGH:
+                if self.waiting > HIGH:
                     self._room = anyio.Event()
                     await self._room.wait()
         except httpx2.HTTPError as error:
@@ -112,7 +113,7 @@ class ChatStream:
             if self._arrived:
                 data = b"".join(self._arrived)
                 self._arrived.clear()
-                self._waiting = 0
+                self.waiting = 0
                 self._room.set()
                 deltas = answer.feed(data)
                 if answer.done or answer.failure:

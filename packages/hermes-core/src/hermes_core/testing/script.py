@@ -107,9 +107,10 @@ class Pause(_Step, tag="pause", frozen=True, omit_defaults=True):
 
 
 class Cut(_Step, tag="cut", frozen=True, omit_defaults=True):
-    """Close the socket in mid-answer; `reset` with a TCP reset."""
+    """Close the socket in mid-answer; `reset` with a TCP reset; `early`, as the first step, without headers."""
 
     reset: bool = False
+    early: bool = False
 
 
 class EndBody(_Step, tag="end", frozen=True, omit_defaults=True):

@@ -209,7 +209,8 @@ class ScriptedModel:
                 case Burst():
                     pending = await self._burst(connection, answer, action, pending)
                 case Stall() | Pause() | Cut():
-                    if not isinstance(action, Stall) or pending != opening:
+                    held = isinstance(action, Stall) or (isinstance(action, Cut) and action.early)
+                    if not held or pending != opening:
                         await connection.write(pending)
                         pending = b""
                     if await self._wait(connection, action):
