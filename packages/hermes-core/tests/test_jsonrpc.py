@@ -126,8 +126,8 @@ def test_requests_that_wait_for_ever_do_not_grow_without_bound() -> None:
 
 
 def test_half_a_surrogate_pair_goes_out_as_a_replacement_character() -> None:
-    line = jsonrpc.notification_line("m", {"text": "a\ud83d", "list": ["\udc00", 1], "\ud800": None})
-    assert json.loads(line)["params"] == {"text": "a\ufffd", "list": ["\ufffd", 1], "\ufffd": None}
+    line = jsonrpc.notification_line("m", {"text": "a\ud83d", "list": [("\udc00", 1)], "\ud800": None})
+    assert json.loads(line)["params"] == {"text": "a\ufffd", "list": [["\ufffd", 1]], "\ufffd": None}
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))

@@ -199,7 +199,7 @@ def _cleaned(value: Any) -> Any:
     match value:
         case str():
             return clean(value)
-        case list():
+        case list() | tuple():
             return [_cleaned(item) for item in cast("list[Any]", value)]
         case dict():
             return {_cleaned(key): _cleaned(item) for key, item in cast("dict[Any, Any]", value).items()}

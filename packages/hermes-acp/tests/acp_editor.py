@@ -1,0 +1,249 @@
+"""An editor for tests: speaks the protocol over two pipes, keeps every frame, and checks what holds for all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+from hermes_acp.serve import serve
+from hermes_core.stdio import LineTransport
+
+Frame = dict[str, Any]
+Decide = Callable[[Frame], Frame | None]
+
+COMMAND = Path(sys.executable).parent / "hermes-acp"
+MAX_FRAME = 60 * 1024
+PATIENCE = 60
+
+
+def choose(option_id: str) -> Decide:
+    """Answer permission requests with this option."""
+    return lambda request: {"result": {"outcome": {"outcome": "selected", "optionId": option_id}}}
+
+
+def text(*texts: str) -> list[Frame]:
+    """Return a prompt of text blocks."""
+    return [{"type": "text", "text": one} for one in texts]
+
+
+class Editor:
+    """The client's side of one connection. `decide` answers permission requests; None leaves them open."""
+
+    def __init__(self, transport: LineTransport) -> None:
+        self.frames: list[Frame] = []
+        self.decide: Decide | None = choose("allow_once")
+        self.reading = anyio.Event()
+        self.reading.set()
+        self.ended = False
+        self._transport = transport
+        self._last_id = 0
+        self._changed = anyio.Event()
+
+    async def run(self) -> None:
+        """Keep what comes, until the agent closes its output."""
+        while True:
+            await self.reading.wait()
+            lines = await self._transport.batch()
+            if not lines:
+                break
+            for line in lines:
+                assert isinstance(line, bytes)
+                assert len(line) < MAX_FRAME, line[:200]
+                self._received(json.loads(line))
+        self.ended = True
+        self._changed.set()
+
+    def _received(self, frame: Frame) -> None:
+        assert frame["jsonrpc"] == "2.0"
+        self.frames.append(frame)
+        if frame.get("method") == "session/request_permission" and self.decide is not None:
+            answer = self.decide(frame)
+            if answer is not None:
+                self.send({"id": frame["id"], **answer})
+        self._changed.set()
+
+    # -- out
+
+    def send_line(self, line: bytes) -> None:
+        """Send bytes as they are."""
+        self._transport.send(line)
+
+    def send(self, frame: Frame) -> None:
+        """Send one frame."""
+        self.send_line(json.dumps({"jsonrpc": "2.0", **frame}).encode())
+
+    def notify(self, method: str, **params: Any) -> None:
+        """Send a notification."""
+        self.send({"method": method, "params": params})
+
+    def start(self, method: str, /, **params: Any) -> int:
+        """Send a request and return its id."""
+        self._last_id += 1
+        self.send({"id": self._last_id, "method": method, "params": params})
+        return self._last_id
+
+    def start_prompt(self, session: str, *texts: str) -> int:
+        """Send a prompt and return its id."""
+        return self.start("session/prompt", sessionId=session, prompt=text(*texts))
+
+    # -- in
+
+    async def until(self, wanted: Callable[[Frame], bool], *, after: int = 0) -> Frame:
+        """Wait for the first frame, from position `after` on, that is `wanted`."""
+        with anyio.fail_after(PATIENCE):
+            while True:
+                for frame in self.frames[after:]:
+                    if wanted(frame):
+                        return frame
+                assert not self.ended, f"the agent closed its output: {self.frames[-3:]}"
+                self._changed = anyio.Event()
+                await self._changed.wait()
+        raise AssertionError
+
+    async def answer(self, request: int | str | None) -> Frame:
+        """Wait for the answer to a request."""
+        return await self.until(lambda frame: "method" not in frame and frame.get("id") == request)
+
+    async def ask(self, method: str, /, **params: Any) -> Frame:
+        """Send a request and return its whole answer."""
+        return await self.answer(self.start(method, **params))
+
+    async def call(self, method: str, /, **params: Any) -> Frame:
+        """Send a request and return its result."""
+        answer = await self.ask(method, **params)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    async def fails(self, method: str, /, **params: Any) -> Frame:
+        """Send a request and return its error."""
+        answer = await self.ask(method, **params)
+        assert "result" not in answer, answer
+        return answer["error"]
+
+    async def update(self, kind: str, *, after: int = 0, **fields: Any) -> Frame:
+        """Wait for an update of this kind with these fields."""
+
+        def wanted(frame: Frame) -> bool:
+            update = frame.get("params", {}).get("update", {})
+            return update.get("sessionUpdate") == kind and all(
+                update.get(name) == value for name, value in fields.items()
+            )
+
+        return (await self.until(wanted, after=after))["params"]["update"]
+
+    async def request(self, *, after: int = 0) -> Frame:
+        """Wait for a permission request."""
+        return await self.until(lambda frame: frame.get("method") == "session/request_permission", after=after)
+
+    # -- what was seen
+
+    def updates(self, *kinds: str, session: str = "", after: int = 0) -> list[Frame]:
+        """Return the updates so far, of these kinds or of all."""
+        return [
+            frame["params"]["update"]
+            for frame in self.frames[after:]
+            if frame.get("method") == "session/update"
+            and session in ("", frame["params"]["sessionId"])
+            and (not kinds or frame["params"]["update"]["sessionUpdate"] in kinds)
+        ]
+
+    def said(self, *, session: str = "", after: int = 0) -> str:
+        """Return the agent's words so far."""
+        return "".join(
+            one["content"]["text"] for one in self.updates("agent_message_chunk", session=session, after=after)
+        )
+
+    # -- steps
+
+    async def initialize(self, **capabilities: Any) -> Frame:
+        """Begin the connection."""
+        return await self.call("initialize", protocolVersion=1, clientCapabilities=capabilities)
+
+    async def new(self, cwd: Path) -> str:
+        """Begin a session and return its id."""
+        return (await self.call("session/new", cwd=str(cwd), mcpServers=[]))["sessionId"]
+
+    async def prompt(self, session: str, *texts: str) -> Frame:
+        """Run one turn and return its result."""
+        return await self.call("session/prompt", sessionId=session, prompt=text(*texts))
+
+
+@asynccontextmanager
+async def connected() -> AsyncGenerator[Editor]:
+    """Serve an editor in this process; leaving the block ends the input, and waits for the agent's end."""
+    source, feed = os.pipe()
+    sink, target = os.pipe()
+
+    async def run_agent() -> None:
+        await serve(source, target, b"", None)
+        os.close(target)
+
+    async with anyio.create_task_group() as tasks:
+        transport = LineTransport(sink, feed)
+        editor = Editor(transport)
+        tasks.start_soon(run_agent)
+        tasks.start_soon(editor.run)
+        tasks.start_soon(transport.write)
+        try:
+            yield editor
+        finally:
+            transport.close()
+            os.close(feed)
+    os.close(source)
+    os.close(sink)
+
+
+class AgentProcess:
+    """The installed command as a child, and the editor that speaks to it."""
+
+    def __init__(self, process: anyio.abc.Process, editor: Editor, transport: LineTransport, feed: int) -> None:
+        self.process = process
+        self.editor = editor
+        self._transport = transport
+        self._feed: int | None = feed
+
+    def end_input(self) -> None:
+        """Close the child's standard input."""
+        if self._feed is not None:
+            self._transport.close()
+            os.close(self._feed)
+            self._feed = None
+
+    async def wait(self) -> int:
+        """Return the exit code."""
+        with anyio.fail_after(PATIENCE):
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def spawned(stderr: Path, *arguments: str, cwd: Path | None = None) -> AsyncGenerator[AgentProcess]:
+    """Run the installed command; its stderr goes to a file. Leaving the block ends it."""
+    source, feed = os.pipe()
+    sink, target = os.pipe()
+    with stderr.open("wb") as log:
+        process = await anyio.open_process(
+            [str(COMMAND), *arguments], stdin=source, stdout=target, stderr=log, cwd=cwd or stderr.parent
+        )
+    os.close(source)
+    os.close(target)
+    transport = LineTransport(sink, feed)
+    async with process, anyio.create_task_group() as tasks:
+        editor = Editor(transport)
+        child = AgentProcess(process, editor, transport, feed)
+        tasks.start_soon(editor.run)
+        tasks.start_soon(transport.write)
+        try:
+            yield child
+        finally:
+            child.end_input()
+            with anyio.CancelScope(shield=True):
+                await child.wait()
+            tasks.cancel_scope.cancel()
+    os.close(sink)
