@@ -203,10 +203,11 @@ async def test_cancelling_a_call_closes_its_connection_at_once(steps: tuple[Step
 
 async def test_leaving_the_block_closes_the_connection_and_hands_on_what_was_raised_as_it_is() -> None:
     async with ScriptedModel([answer("a", Stall())] * 2) as model, provider_of(model) as provider:
-        with pytest.raises(ValueError, match="mine"):
+        with pytest.raises(ValueError, match="mine") as raised:
             async with provider.stream(request()) as stream:
                 async for _ in stream:
-                    raise ValueError("mine")
+                    raise ValueError("mine") from KeyError("cause")
+        assert isinstance(raised.value.__cause__, KeyError)
         with pytest.raises(ExceptionGroup, match="two"):
             async with provider.stream(request()) as stream:
                 with pytest.raises(RuntimeError, match="not over"):

@@ -37,6 +37,7 @@ async def open_stream(
             raise ProviderError(f"{endpoint.provider} answers with a web page: its base URL is wrong.")
         answer = ChatAnswer(endpoint, request, whole_body=kind == "application/json")
         stream = ChatStream(endpoint, response, answer, silence=silence, linger=linger)
+        error: BaseException | None = None
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(stream.read)
@@ -44,8 +45,10 @@ async def open_stream(
                 await stream.drain()
                 tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            # The reader raises nothing, so this is the one exception of the caller's block: give it back bare.
-            raise group.exceptions[0] from None
+            # The reader raises nothing, so this is the one exception of the caller's block.
+            error = group.exceptions[0]
+        if error is not None:
+            raise error  # bare, with the cause it had
     finally:
         with anyio.move_on_after(CLOSE, shield=True):
             await response.aclose()

@@ -45,7 +45,7 @@ def open_client(endpoint: Endpoint, *, silence: float, connect: float, max_retri
         verify=address.scheme == "https",
         trust_env=address.hostname not in _LOOPBACK,
         timeout=httpx2.Timeout(silence, connect=connect),
-        limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=KEEP_ALIVE),
+        limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=32, keepalive_expiry=KEEP_ALIVE),
         follow_redirects=False,
     )
     client = openai.AsyncOpenAI(
