@@ -80,30 +80,29 @@ def _spliced(text: str, parts: tuple[str, ...], value: Any, path: Path) -> str |
     newline = "\r\n" if "\r\n" in text else "\n"
     if root is None:
         return _joined(text, _entry(parts, value, 0), newline)
-    node = root
+    node = parent = key = root
     for depth, part in enumerate(parts):
         if node.id != "mapping":
             return None
-        found = _child(node, part)
-        if found is None:
-            return (
-                None
-                if node.flow_style
-                else _inserted(text, node, _entry(parts[depth:], value, node.start_mark.column), newline)
-            )
-        node = found
-    if node.id != "scalar":
-        return None
+        parent = node
+        key, node = _child(parent, part)
+        if node is None:
+            lines = _entry(parts[depth:], value, parent.start_mark.column)
+            return None if parent.flow_style else _inserted(text, parent, lines, newline)
     start, end = node.start_mark.index, node.end_mark.index
     scalar = _scalar(value)
-    return None if scalar is None else text[:start] + (" " if start == end else "") + scalar + text[end:]
+    if node.id == "scalar" and scalar is not None:
+        return text[:start] + (" " if start == end else "") + scalar + text[end:]
+    if node.id == "scalar" or node.flow_style or parent.flow_style:
+        return None
+    head = text[: key.start_mark.index - key.start_mark.column]
+    entry = _entry(parts[-1:], value, key.start_mark.column)
+    return _joined(head, entry, newline) + text[_end_of(text, node) :]
 
 
-def _child(node: Any, name: str) -> Any:
-    for key, child in node.value:
-        if key.value == name:
-            return child
-    return None
+def _child(node: Any, name: str) -> tuple[Any, Any]:
+    """Return key and value of an entry of a mapping; None and None if there is no such entry."""
+    return next(((key, child) for key, child in node.value if key.value == name), (None, None))
 
 
 def _scalar(value: Any) -> str | None:
@@ -121,15 +120,20 @@ def _entry(parts: tuple[str, ...], value: Any, column: int) -> list[str]:
 
 
 def _inserted(text: str, node: Any, lines: list[str], newline: str) -> str:
-    """Return the text with an entry behind the last one of a block mapping, before the comments that follow it."""
-    head = text[: node.end_mark.index]
-    kept = re.split(r"(?<=\n)", head)
+    """Return the text with an entry behind the last one of a block mapping."""
+    place = _end_of(text, node)
+    return _joined(text[:place], lines, newline) + text[place:]
+
+
+def _end_of(text: str, node: Any) -> int:
+    """Return where the last line of a block ends, before the blank lines and comments that follow it."""
+    kept = re.split(r"(?<=\n)", text[: node.end_mark.index])
     while kept and (not kept[-1].strip() or kept[-1].lstrip().startswith("#")):
         kept.pop()
     place = sum(map(len, kept))
-    if not text[:place].endswith("\n") and place < len(text) and text[place] not in "\r\n":
+    if not text[:place].endswith("\n") and place < len(text):
         place = text.find("\n", place) + 1 or len(text)
-    return _joined(text[:place], lines, newline) + text[place:]
+    return place
 
 
 def _joined(head: str, lines: list[str], newline: str) -> str:

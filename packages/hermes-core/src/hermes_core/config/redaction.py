@@ -13,8 +13,8 @@ SHORTEST = 8
 """Shorter values are words such as `none` or `test`; hiding them would spoil texts and protect nothing."""
 
 _SECRET_NAME = re.compile(
-    r"(?:^|[_-])(?:API_?KEYS?|ACCESS_?KEY(?:_ID)?|SECRET_?KEY|PRIVATE_?KEY|MASTER_?KEY|SERVER_KEY|TOKEN|SECRET"
-    r"|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTHORIZATION|COOKIE)$|^(?:API_?KEY|KEY)$",
+    r"(?:^|[_-])(?:(?:API|ACCESS|SECRET|PRIVATE|MASTER|SERVER)[_-]?KEY(?:S|_ID)?|TOKEN|SECRET"
+    r"|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTHORIZATION|COOKIE)$|^KEY$",
     re.IGNORECASE,
 )
 
