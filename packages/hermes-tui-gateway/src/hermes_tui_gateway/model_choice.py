@@ -17,9 +17,13 @@ Scope = Literal["session", "global"]
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """A wanted model, as `name` or `provider:name`, and whether for the session or for all to come."""
+    """A wanted model, as `name` or `provider:name`, and whether for the session or for all to come.
+
+    `provider` is the one that was named on its own, if one was.
+    """
 
     model: str
+    provider: str = ""
     scope: Scope = "session"
 
 
@@ -47,7 +51,7 @@ def read_wish(text: str) -> Wish:
     if len(models) != 1:
         what = "One model is wanted, not several." if models else "The name of a model is required."
         raise WireError(BAD_VALUE, f"{what} Usage: /model <model> [--provider name] [--global]")
-    return Wish(f"{provider}:{models[0]}" if provider else models[0], scope)
+    return Wish(models[0], provider, scope)
 
 
 async def switch(call: Call, session: Session | None, wish: Wish) -> tuple[str, str, Scope]:
@@ -56,12 +60,13 @@ async def switch(call: Call, session: Session | None, wish: Wish) -> tuple[str, 
     A running turn ends with the model it began with. Without a session the switch is global. Raises HermesError.
     """
     scope: Scope = "global" if session is None else wish.scope
-    if session is not None:
-        await session.dispatch(SetModel(wish.model))
-        model, provider = session.record.model, session.record.provider
-    else:
-        endpoint = await call.runtime.models.resolve(wish.model)
+    model, provider = wish.model, wish.provider
+    if provider or session is None:
+        endpoint = await call.runtime.models.resolve(model, provider)
         model, provider = endpoint.model, endpoint.provider
+    if session is not None:
+        await session.dispatch(SetModel(f"{provider}:{model}" if provider else model))
+        model, provider = session.record.model, session.record.provider
     if scope == "global":
         home = call.runtime.config.home
         await anyio.to_thread.run_sync(set_value, home, "model.default", model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from hermes_core.commands import SetModel, SetTitle
+from hermes_core.commands import SetTitle
 from hermes_core.errors import HermesError, InvalidInput, NoModelError, SessionNotFound
 from hermes_core.messages import AssistantMessage, Message, NoteMessage, StoredMessage, user_text
 from hermes_core.session.session import MAX_TITLE, Session
@@ -42,19 +42,23 @@ TITLES_SEARCHED = 1000
 async def create(call: Call, params: CreateParams) -> CreateResult:
     """Make a live session. Its durable row comes with the first prompt or title."""
     seed = [_seeded(row, index) for index, row in enumerate(params.messages)]
-    model = f"{params.provider}:{params.model}" if params.provider and params.model else params.model
+    title = _checked_title(params.title) if params.title else ""
+    model = provider = ""
+    if params.model or params.provider:
+        endpoint = await call.runtime.models.resolve(params.model, params.provider)
+        model, provider = endpoint.model, endpoint.provider
     try:
         session = await call.runtime.create(
             source=params.source or "tui",
             cwd=params.cwd,
-            title=_checked_title(params.title) if params.title else "",
+            title=title,
+            model=model,
+            provider=provider,
             parent_id=params.parent_session_id,
             seed=seed,
         )
     except InvalidInput as error:
         raise WireError(BAD_FOLDER if error.field == "cwd" else BAD_VALUE, error.message) from error
-    if model:
-        await _choose_model(call, session, model)
     call.client.attach(session)
     call.client.after_reply(partial(_introduce, call, session))
     begun = [StoredMessage(row_id=0, created_at=session.started_at, message=message) for message in seed]
@@ -125,15 +129,6 @@ def _seeded(row: SeedRow, index: int) -> Message:
             return AssistantMessage(text=text)
         case "system":
             return NoteMessage(text=text, display_kind="system")
-
-
-async def _choose_model(call: Call, session: Session, model: str) -> None:
-    """Give a new session its model, or take the session back: a half-made one is nobody's."""
-    try:
-        await session.dispatch(SetModel(model))
-    except HermesError:
-        await call.runtime.close_session(session, "tui_close")
-        raise
 
 
 async def _resumed(call: Call, wanted: str) -> Session:

@@ -1,0 +1,368 @@
+"""Questions over the wire: asked, answered once, and never left on a screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from hermes_core import ids
+from hermes_core.questions import Clarify, ClarifyItem, Question, Secret, Sudo
+from hermes_core.testing import ScriptedModel
+from hermes_core.tools.builtin import builtin_tools
+from hermes_core.tools.tool import Tool, ToolContext, ToolResult
+from hermes_tui_gateway.gateway import Gateway
+from hermes_tui_gateway.testing import LocalHost, Refused, local_gateway, local_host
+
+pytestmark = pytest.mark.anyio
+
+
+class AskArgs(msgspec.Struct):
+    """What to ask, and for how many seconds."""
+
+    kind: str
+    seconds: float = 60.0
+
+
+async def ask(args: AskArgs, context: ToolContext) -> ToolResult:
+    about: dict[str, Any] = {
+        "id": ids.request_id(),
+        "turn_id": "",
+        "tool_call_id": context.tool_call_id,
+        "deadline": time.time() + args.seconds,
+    }
+    question: Question
+    match args.kind:
+        case "sudo":
+            question = Sudo(**about, command="id")
+        case "secret":
+            question = Secret(**about, env_var="KEY")
+        case "one":
+            question = Clarify(**about, items=(ClarifyItem("a", "Which?", ("x", "y")),))
+        case _:
+            question = Clarify(**about, items=(ClarifyItem("a", "Which?"), ClarifyItem("b", "Why?")))
+    answer = await context.ask(question)
+    return ToolResult(f"answer: {msgspec.to_builtins(answer)}")
+
+
+ASK = Tool(name="ask", description="Ask.", args=AskArgs, run=ask, toolset="test")
+
+
+@pytest.fixture
+async def gateway(model: ScriptedModel) -> AsyncGenerator[Gateway]:
+    """Run a gateway whose agent can ask everything there is to ask."""
+    async with local_gateway(tools=[*builtin_tools(), ASK]) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+async def session_id(host: LocalHost) -> str:
+    return (await host.call("session.create"))["session_id"]
+
+
+async def asking(host: LocalHost, session_id: str, kind: str, seconds: float = 60.0) -> dict[str, Any]:
+    """Let the agent ask; return the payload of the question."""
+    call = msgspec.json.encode(AskArgs(kind, seconds)).decode()
+    await host.call("prompt.submit", session_id=session_id, text=f"[[call ask {call}]] [[echo Done.]]")
+    event = "clarify" if kind in ("one", "two") else kind
+    return (await host.event(f"{event}.request"))["payload"]
+
+
+def removing(*names: str) -> str:
+    calls = " ".join(f'[[call terminal {{"command":"rm -rf ./{name}"}}]]' for name in names)
+    return f"{calls} [[echo Done.]]"
+
+
+async def results(host: LocalHost) -> list[str]:
+    """Return the results of the turn's tools, once it is over."""
+    await host.event("message.complete")
+    return [event["payload"]["result"] for event in host.events("tool.complete")]
+
+
+async def test_an_approval_lies_between_the_start_and_the_end_of_its_tool(host: LocalHost, session_id: str) -> None:
+    await host.call("prompt.submit", session_id=session_id, text=removing("x"))
+    asked = (await host.event("approval.request"))["payload"]
+    assert asked["choices"] == ["once", "session", "always", "deny"]
+    assert (await host.call("session.active_list"))["sessions"][0]["status"] == "waiting"
+    reply = await host.call("approval.respond", session_id=session_id, request_id=asked["request_id"], choice="once")
+    assert reply == {"resolved": 1}
+    await host.event("message.complete")
+    kinds = [event["type"] for event in host.events()]
+    assert kinds.index("tool.start") < kinds.index("approval.request") < kinds.index("tool.complete")
+
+
+async def test_an_answer_reaches_the_question_that_it_names_and_no_other(host: LocalHost, session_id: str) -> None:
+    """HA-053, HA-057."""
+    await host.call("prompt.submit", session_id=session_id, text=removing("one", "two"))
+    first = (await host.event("approval.request"))["payload"]
+    with pytest.raises(Refused, match="4002"):
+        await host.call("approval.respond", session_id=session_id, request_id=first["request_id"], choice="maybe")
+    late = await host.call("approval.respond", session_id=session_id, request_id="0" * 32, choice="once")
+    assert late == {"resolved": 0, "status": "expired"}
+    await host.call("approval.respond", session_id=session_id, request_id=first["request_id"], choice="deny")
+    second = (await host.event("approval.request"))["payload"]
+    again = await host.call("approval.respond", session_id=session_id, request_id=first["request_id"], choice="once")
+    assert again == {"resolved": 0, "status": "expired"}
+    assert second["request_id"] != first["request_id"]
+    await host.call("approval.respond", session_id=session_id, choice="once")
+    await host.event("message.complete")
+    outcomes = [event["payload"]["outcome"] for event in host.events("tool.complete")]
+    assert outcomes == ["denied", "ok"]
+
+
+@pytest.mark.parametrize("choice", ["maybe", "", "ONCE", "yes"])
+async def test_a_choice_that_was_not_offered_decides_nothing(choice: str, host: LocalHost, session_id: str) -> None:
+    """HA-064."""
+    await host.call("prompt.submit", session_id=session_id, text=removing("x"))
+    asked = (await host.event("approval.request"))["payload"]
+    for params in ({}, {"request_id": asked["request_id"]}, {"all": True}):
+        with pytest.raises(Refused, match="4002"):
+            await host.call("approval.respond", session_id=session_id, choice=choice, **params)
+    assert host.events("question.answered") == []
+    await host.call("approval.respond", session_id=session_id)
+    await host.event("message.complete")
+    assert host.events("question.answered")[0]["payload"]["choice"] == "deny"
+
+
+async def test_an_answer_with_nothing_open_resolves_nothing(host: LocalHost, session_id: str) -> None:
+    assert await host.call("approval.respond", session_id=session_id, choice="once") == {"resolved": 0}
+    with pytest.raises(Refused, match="4001"):
+        await host.call("approval.respond", session_id="none", choice="once")
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [("/approve", "ok"), ("/approve session", "ok"), ("/deny", "denied"), (" /DENY all ", "denied")],
+)
+async def test_a_decision_sent_as_a_prompt_is_carried_out_at_once(
+    said: str, outcome: str, host: LocalHost, session_id: str
+) -> None:
+    """HA-055, HA-057: no message of the conversation comes of it."""
+    await host.call("prompt.submit", session_id=session_id, text=removing("x"))
+    await host.event("approval.request")
+    reply = await host.call("prompt.submit", session_id=session_id, text=said)
+    assert reply["status"] == "command"
+    await host.event("message.complete")
+    assert host.events("tool.complete")[0]["payload"]["outcome"] == outcome
+    rows = (await host.call("session.history", session_id=session_id))["messages"]
+    assert [row["role"] for row in rows].count("user") == 1
+
+
+async def test_a_stop_sent_as_a_prompt_ends_the_turn_that_waits(host: LocalHost, session_id: str) -> None:
+    """HA-055."""
+    await host.call("prompt.submit", session_id=session_id, text=removing("x"))
+    asked = (await host.event("approval.request"))["payload"]
+    reply = await host.call("prompt.submit", session_id=session_id, text="/stop")
+    assert (reply["status"], reply["output"]) == ("command", "The turn was stopped.")
+    end = await host.event("message.complete")
+    assert end["payload"]["status"] == "interrupted"
+    gone = (await host.event("approval.expire"))["payload"]
+    assert (gone["request_id"], gone["reason"]) == (asked["request_id"], "withdrawn")
+
+
+async def test_a_clarification_is_answered_and_the_agent_reads_it(host: LocalHost, session_id: str) -> None:
+    asked = await asking(host, session_id, "one")
+    assert (asked["question"], asked["choices"]) == ("Which?", ["x", "y"])
+    assert await host.call("clarify.respond", request_id=asked["request_id"], answer="y") == {"status": "ok"}
+    assert await results(host) == ["answer: {'kind': 'clarify', 'answers': {'a': 'y'}}"]
+
+
+async def test_several_questions_are_answered_one_by_one(host: LocalHost, session_id: str) -> None:
+    asked = await asking(host, session_id, "two")
+    assert [question["qid"] for question in asked["questions"]] == ["a", "b"]
+    request_id = asked["request_id"]
+
+    async def answer(question_id: str, text: str) -> Any:
+        return await host.call("clarify.respond", request_id=request_id, question_id=question_id, answer=text)
+
+    with pytest.raises(Refused, match="4002"):
+        await answer("c", "x")
+    assert await answer("b", "because") == {"status": "ok", "remaining": ["a"]}
+    assert await answer("b", "really") == {"status": "ok", "remaining": ["a"]}
+    assert await answer("a", "that") == {"status": "ok", "remaining": []}
+    assert await answer("a", "late") == {"status": "expired"}
+    assert await results(host) == ["answer: {'kind': 'clarify', 'answers': {'b': 'really', 'a': 'that'}}"]
+
+
+async def test_an_answer_to_no_question_in_particular_cancels_several(host: LocalHost, session_id: str) -> None:
+    asked = await asking(host, session_id, "two")
+    assert await host.call("clarify.respond", request_id=asked["request_id"], answer="x") == {"status": "ok"}
+    assert await results(host) == ["answer: {'kind': 'clarify', 'answers': {}}"]
+
+
+@pytest.mark.parametrize(("kind", "field"), [("sudo", "password"), ("secret", "value")])
+async def test_a_secret_reaches_the_tool_and_no_event(kind: str, field: str, host: LocalHost, session_id: str) -> None:
+    asked = await asking(host, session_id, kind)
+    reply = await host.call(f"{kind}.respond", request_id=asked["request_id"], **{field: "hunter2"})
+    assert reply == {"status": "ok"}
+    answered = (await host.event("question.answered"))["payload"]
+    assert answered == {"request_id": asked["request_id"], "kind": kind}
+    assert "hunter2" in (await results(host))[0]
+    told = [event for event in host.events() if "hunter2" in str(event)]
+    assert {event["type"] for event in told} == {"tool.complete"}, "only what the tool itself made of it"
+
+
+@pytest.mark.parametrize("kind", ["sudo", "secret", "one"])
+async def test_a_question_that_expires_is_taken_away_and_a_late_answer_is_told_so(
+    kind: str, host: LocalHost, session_id: str
+) -> None:
+    """HA-061."""
+    asked = await asking(host, session_id, kind, 0.0)
+    name = "clarify" if kind == "one" else kind
+    gone = (await host.event(f"{name}.expire"))["payload"]
+    assert gone == {"request_id": asked["request_id"], "reason": "expired"}
+    assert await host.call(f"{name}.respond", request_id=asked["request_id"]) == {"status": "expired"}
+    assert await results(host) == ["answer: None"]
+    assert host.events("question.answered") == []
+
+
+@pytest.mark.parametrize("name", ["clarify", "sudo", "secret"])
+async def test_an_answer_needs_to_name_its_question(name: str, host: LocalHost) -> None:
+    with pytest.raises(Refused, match="4009"):
+        await host.call(f"{name}.respond")
+    assert await host.call(f"{name}.respond", request_id="0" * 32) == {"status": "expired"}
+
+
+async def test_an_answer_of_the_wrong_kind_decides_nothing(host: LocalHost, session_id: str) -> None:
+    """HA-053."""
+    asked = await asking(host, session_id, "sudo")
+    for name in ("secret.respond", "clarify.respond"):
+        with pytest.raises(Refused, match="4002"):
+            await host.call(name, request_id=asked["request_id"])
+    with pytest.raises(Refused, match="4002"):
+        await host.call("approval.respond", session_id=session_id, request_id=asked["request_id"], choice="once")
+    assert await host.call("sudo.respond", request_id=asked["request_id"], password="") == {"status": "ok"}
+    await host.event("message.complete")
+
+
+async def test_the_first_of_two_clients_answers_and_the_other_is_told(
+    host: LocalHost, session_id: str, gateway: Gateway
+) -> None:
+    async with local_host(gateway) as other:
+        await other.call("session.activate", session_id=session_id)
+        asked = await asking(host, session_id, "one")
+        theirs = (await other.event("clarify.request"))["payload"]
+        assert theirs == asked
+        assert await other.call("clarify.respond", request_id=asked["request_id"], answer="x") == {"status": "ok"}
+        assert (await host.event("question.answered"))["payload"]["request_id"] == asked["request_id"]
+        late = await host.call("clarify.respond", request_id=asked["request_id"], answer="y")
+        assert late == {"status": "expired"}
+    assert "'a': 'x'" in (await results(host))[0]
+
+
+async def test_a_client_that_joins_sees_the_question_that_waits(
+    host: LocalHost, session_id: str, gateway: Gateway
+) -> None:
+    asked = await asking(host, session_id, "one")
+    async with local_host(gateway) as other:
+        joined = await other.call("session.activate", session_id=session_id)
+        assert joined["open_questions"] == [{"type": "clarify.request", "payload": asked}]
+        assert joined["status"] == "waiting"
+        await other.call("clarify.respond", request_id=asked["request_id"], answer="x")
+    await host.event("message.complete")
+
+
+async def test_an_interrupt_is_served_while_the_turn_waits(host: LocalHost, session_id: str) -> None:
+    """HA-059."""
+    asked = await asking(host, session_id, "sudo")
+    assert await host.call("session.interrupt", session_id=session_id) == {"status": "interrupted", "interrupted": True}
+    end = await host.event("message.complete")
+    assert end["payload"]["status"] == "interrupted"
+    assert (await host.event("sudo.expire"))["payload"]["reason"] == "withdrawn"
+    assert await host.call("sudo.respond", request_id=asked["request_id"], password="x") == {"status": "expired"}
+    assert len(host.events("message.complete")) == 1
+
+
+async def test_an_interrupt_with_nothing_running_answers_and_spares_the_next_prompt(
+    host: LocalHost, session_id: str
+) -> None:
+    """HA-056."""
+    for _ in range(20):
+        idle = await host.call("session.interrupt", session_id=session_id)
+        assert idle["status"] == "interrupted"
+        await host.call("prompt.submit", session_id=session_id, text="hello")
+        end = await host.event("message.complete")
+        assert end["payload"]["status"] == "complete"
+        await host.call("session.interrupt", session_id=session_id)
+
+
+async def test_a_prompt_right_behind_an_interrupt_is_answered(
+    host: LocalHost, session_id: str, model: ScriptedModel
+) -> None:
+    """HA-056: the interrupt stops what ran before it, never what comes after."""
+    await host.call("prompt.submit", session_id=session_id, text="[[echo a]] [[stall]]")
+    await host.event("message.delta")
+    await host.send("session.interrupt", session_id=session_id)
+    await host.call("prompt.submit", session_id=session_id, text="hello")
+    assert (await host.event("message.complete"))["payload"]["status"] == "interrupted"
+    assert (await host.event("message.complete"))["payload"]["text"] == "ok"
+
+
+async def test_steering_an_idle_session_is_refused_and_leaves_nothing(
+    host: LocalHost, session_id: str, model: ScriptedModel
+) -> None:
+    """HA-062."""
+    reply = await host.call("session.steer", session_id=session_id, text=" zebra ")
+    assert reply == {"status": "rejected", "text": "zebra"}
+    await host.call("prompt.submit", session_id=session_id, text="hello")
+    await host.event("message.complete")
+    assert "zebra" not in str(model.requests)
+
+
+async def test_steering_reaches_the_model_with_the_next_result(
+    host: LocalHost, session_id: str, model: ScriptedModel
+) -> None:
+    await host.call("prompt.submit", session_id=session_id, text=removing("x"))
+    await host.event("approval.request")
+    with pytest.raises(Refused, match="4002"):
+        await host.call("session.steer", session_id="none", text=" ")
+    with pytest.raises(Refused, match="4001"):
+        await host.call("session.steer", session_id="none", text="left")
+    assert (await host.call("session.steer", session_id=session_id, text="go left"))["status"] == "queued"
+    await host.call("approval.respond", session_id=session_id, choice="once")
+    assert (await host.event("steer.delivered"))["payload"]["text"] == "go left"
+    await host.event("message.complete")
+    assert "go left" in str(model.requests[1]["messages"])
+
+
+async def test_prompts_wait_for_the_running_turn_and_an_interrupt_drops_them(
+    host: LocalHost, session_id: str, model: ScriptedModel
+) -> None:
+    await host.call("prompt.submit", session_id=session_id, text="[[stall]] [[echo a]]")
+    assert (await host.call("prompt.submit", session_id=session_id, text="next"))["status"] == "queued"
+    assert (await host.event("queue.changed"))["payload"]["texts"] == ["next"]
+    joined = await host.call("session.activate", session_id=session_id)
+    assert joined["queued"] == {"user": "next"}
+    await host.call("session.interrupt", session_id=session_id)
+    assert (await host.event("queue.changed"))["payload"]["texts"] == []
+    await host.call("prompt.submit", session_id=session_id, text="hello")
+    await host.event("message.complete")
+    await host.event("message.complete")
+    assert "next" not in str(model.requests[-1]["messages"])
+
+
+@pytest.mark.parametrize("mode", ["queue", "steer", "interrupt"])
+async def test_queued_forces_a_prompt_to_wait_whatever_the_mode(
+    mode: str, host: LocalHost, session_id: str, model: ScriptedModel
+) -> None:
+    await host.call("config.set", key="busy", value=mode)
+    await host.call("prompt.submit", session_id=session_id, text="[[stall]] [[echo a]]")
+    reply = await host.call("prompt.submit", session_id=session_id, text="next", queued=True)
+    assert reply["status"] == "queued"
+    await model.wait_for_requests(1)
+    model.release()
+    assert (await host.event("message.complete"))["payload"]["text"] == "a"
+    assert (await host.event("message.complete"))["payload"]["text"] == "ok"
+
+
+async def test_nothing_of_a_finished_question_keeps_a_session_waiting(host: LocalHost, session_id: str) -> None:
+    asked = await asking(host, session_id, "one")
+    await host.call("clarify.respond", request_id=asked["request_id"], answer="x")
+    await host.event("message.complete")
+    with anyio.fail_after(10):
+        while (await host.call("session.activate", session_id=session_id))["status"] != "idle":
+            continue
+    assert (await host.call("session.activate", session_id=session_id))["open_questions"] == []
