@@ -114,7 +114,8 @@ def choose(config: Config, model: str, provider: str = "", current: str = "") ->
         if default.model:
             return _read(config, default.model, default.provider, sure=True)
         return default
-    return _read(config, model, _named(config, current) or default.provider, sure=False)
+    choice = _read(config, model, _named(config, current) or default.provider, sure=False)
+    return choice if choice.model else choose(config, "", choice.provider)
 
 
 def _stripped(config: Config, model: str, provider: str) -> str:
