@@ -42,7 +42,7 @@ class Asker:
         self._session = session
         self._screen = screen
         self._ink = ink
-        self._lines = TerminalLines()
+        self._lines = TerminalLines(screen)
         self._send, self._waiting = anyio.create_memory_object_stream[Question](MOST_OPEN)
         self._closed: set[str] = set()
         self._current: tuple[str, anyio.CancelScope] | None = None
@@ -104,7 +104,7 @@ class Asker:
             await self._say(line)
         offered = ", ".join(f"[{choice[0]}] {WORDS[choice]}" for choice in question.choices)
         while True:
-            typed = await self._line(f"  {offered}: ", hidden=False, at_end="d")
+            typed = await self._line(f"  {offered}: ", at_end="d")
             for choice in question.choices:
                 if typed.lower() in (choice, choice[0]):
                     return choice
@@ -114,14 +114,10 @@ class Asker:
         await self._say(f"{ink.yellow('?')} {printable(item.question)}")
         for number, choice in enumerate(item.choices, 1):
             await self._say(f"  {number}. {printable(choice)}")
-        return chosen(item, await self._line("  Answer (empty = go on without): ", hidden=False))
+        return chosen(item, await self._line("  Answer (empty = go on without): "))
 
-    async def _line(self, prompt: str, *, hidden: bool, at_end: str = "") -> str:
-        await self._screen.write(prompt)
-        line = await self._lines.line(hidden=hidden)
-        if hidden or line is None:
-            await self._screen.write("\n")
-        self._screen.line_start = True
+    async def _line(self, prompt: str, *, hidden: bool = False, at_end: str = "") -> str:
+        line = await self._lines.ask(prompt, hidden=hidden)
         return at_end if line is None else line.strip()
 
     async def _say(self, line: str) -> None:

@@ -16,8 +16,8 @@ PIECE = 4096
 class Outlet:
     """One of the process's own file descriptors. Text goes out as UTF-8, whatever the locale.
 
-    `write` raises BrokenPipeError when the reader has left, OutputFailed when the text has no place to go. Use it
-    from one task at a time.
+    `write` raises BrokenPipeError when the reader has left, OutputFailed when the text has no place to go. Texts of
+    several tasks come out whole, one after the other.
     """
 
     def __init__(self, fd: int) -> None:
@@ -25,6 +25,7 @@ class Outlet:
         self.line_start = True
         """Whether the last character written was a newline."""
         self._fd = fd
+        self._turn = anyio.Lock()
         mode = os.fstat(fd).st_mode
         # Files (and /dev/null) are always ready; the event loop's selector refuses them.
         self._waits = self.terminal or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
@@ -33,19 +34,23 @@ class Outlet:
         """Write all of `text`, waiting while the reader is not ready."""
         if not text:
             return
-        rest = memoryview(text.encode("utf-8", "replace"))
-        while rest:
-            if self._waits:
-                await anyio.wait_writable(self._fd)
-            try:
-                rest = rest[os.write(self._fd, rest[:PIECE]) :]
-            except BrokenPipeError:
-                raise
-            except OSError as error:
-                raise OutputFailed(f"The output cannot be written: {error.strerror}.") from error
-        self.line_start = text.endswith("\n")
+        async with self._turn:
+            rest = memoryview(text.encode("utf-8", "replace"))
+            while rest:
+                if self._waits:
+                    await anyio.wait_writable(self._fd)
+                rest = rest[self._written(rest[:PIECE]) :]
+            self.line_start = text.endswith("\n")
 
     async def end_line(self) -> None:
         """Write a newline unless the last line is finished."""
         if not self.line_start:
             await self.write("\n")
+
+    def _written(self, piece: memoryview) -> int:
+        try:
+            return os.write(self._fd, piece)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputFailed(f"The output cannot be written: {error.strerror}.") from error
