@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(new_key() + "\n")
         sys.stderr.write("Set it as API_SERVER_KEY, in the environment or in the home's .env file.\n")
         return 0
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("hermes_api").setLevel(logging.INFO)
     try:
         return _serve(_configured(load_config(), options.host, options.port))
     except HermesError as error:

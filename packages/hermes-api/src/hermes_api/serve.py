@@ -6,6 +6,8 @@ the rest, so that every open stream gets its last event and every turn is writte
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -17,6 +19,7 @@ from hermes_core.errors import ConfigError
 from hermes_core.runtime import Runtime
 from hypercorn.asyncio import serve as serve_hypercorn  # pyright: ignore[reportUnknownVariableType]
 from hypercorn.config import Config
+from starlette.applications import Starlette
 
 from hermes_api.app import build_app
 from hermes_api.service import Service
@@ -26,6 +29,8 @@ GRACE_SECONDS = 2.0
 """How long running turns may go on after the wish to stop."""
 LAST_WORDS_SECONDS = 2.0
 """How long interrupted turns and their streams may take to end."""
+CLOSE_SECONDS = 1.0
+"""How long connections may take to close."""
 log = logging.getLogger(__name__)
 
 
@@ -49,30 +54,45 @@ async def serve(runtime: Runtime, sock: socket.socket, shutdown: Callable[[], Aw
         host, port = sock.getsockname()[:2]
         config = _hypercorn(sock.detach())
     stopped = anyio.Event()
-    async with service, anyio.create_task_group() as tasks:
-        app = build_app(service)
-        with anyio.CancelScope() as serving:
-            tasks.start_soon(runtime.warm)
-            tasks.start_soon(_end, service, shutdown, stopped, serving)
-            log.info("API server listening on http://%s:%s (model: %s)", host, port, service.model_name)
-            await serve_hypercorn(app, config, shutdown_trigger=stopped.wait)  # pyright: ignore[reportArgumentType]
-        tasks.cancel_scope.cancel()
+    # Shielded, so that a cancelled server ends in order too; `_end` sees to it that it does not take long.
+    async with service, anyio.create_task_group() as tasks, anyio.create_task_group() as serving:
+        serving.cancel_scope.shield = True
+        tasks.start_soon(runtime.warm)
+        tasks.start_soon(_end, service, shutdown, stopped, serving.cancel_scope, tasks.cancel_scope)
+        log.info("API server listening on http://%s:%s (model: %s)", host, port, service.model_name)
+        serving.start_soon(_run, build_app(service), config, stopped)
+
+
+async def _run(app: Starlette, config: Config, stopped: anyio.Event) -> None:
+    """Run hypercorn until `stopped`. A task of its own, because hypercorn leaves the task it ran in marked as
+    cancelled (asyncio.TaskGroup of Python 3.11)."""
+    # When it is cancelled while it closes, hypercorn asks for a result that is not there yet.
+    with contextlib.suppress(asyncio.InvalidStateError):
+        await serve_hypercorn(app, config, shutdown_trigger=stopped.wait)  # pyright: ignore[reportArgumentType]
 
 
 async def _end(
-    service: Service, shutdown: Callable[[], Awaitable[object]], stopped: anyio.Event, serving: anyio.CancelScope
+    service: Service,
+    shutdown: Callable[[], Awaitable[object]],
+    stopped: anyio.Event,
+    serving: anyio.CancelScope,
+    tasks: anyio.CancelScope,
 ) -> None:
-    await shutdown()
-    service.gate.draining = True
-    with anyio.move_on_after(GRACE_SECONDS):
-        await service.gate.idle()
-    with anyio.move_on_after(LAST_WORDS_SECONDS):
-        await service.runs.stop_all("interrupted_by_system(shutdown)")
-        await service.turns.interrupt_all()
-        await service.gate.idle()
-    # Hypercorn itself would wait for clients that do not read.
-    serving.deadline = anyio.current_time() + 1.0
-    stopped.set()
+    """Wait for the wish to stop, then stop: no new turns, time to finish, interruption, close."""
+    try:
+        await shutdown()
+        service.gate.draining = True
+        with anyio.move_on_after(GRACE_SECONDS):
+            await service.gate.idle()
+        with anyio.move_on_after(LAST_WORDS_SECONDS):
+            await service.runs.stop_all("interrupted_by_system(shutdown)")
+            await service.turns.interrupt_all()
+            await service.gate.idle()
+    finally:
+        # Hypercorn itself would wait for clients that do not read.
+        serving.deadline = anyio.current_time() + CLOSE_SECONDS
+        stopped.set()
+        tasks.cancel()
 
 
 def _hypercorn(descriptor: int) -> Config:

@@ -139,7 +139,7 @@ async def decline(session: Session, event: Event, *, approvals: bool) -> None:
 def _no(question: Question) -> Answer:
     match question:
         case Approval():
-            return ApprovalAnswer("deny")
+            return ApprovalAnswer("deny", reason="Nobody can be asked in this conversation over HTTP.")
         case Clarify():
             return ClarifyAnswer({})
         case Sudo():

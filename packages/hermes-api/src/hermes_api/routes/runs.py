@@ -190,7 +190,7 @@ class RunSteer:
             raise ApiError(
                 409, f"This run is not accepting steering: {status_of(found).status}.", "run_not_accepting_steer"
             )
-        text = steer_text(decode(data, SteerBody))
+        text = steer_text(decode(data or b"{}", SteerBody))
         if not await found.steer(text):
             raise ApiError(409, "The run's turn has just ended.", "steer_not_accepted")
         await send_json(send, {"object": "hermes.run.steer", "run_id": found.status.run_id, "accepted": True})

@@ -23,13 +23,17 @@ from hermes_api.wire.runs import RunStatus, Status, run_usage
 LOST = "The server stopped before this run was finished."
 
 
-def moved(status: RunStatus, to: Status) -> RunStatus:
-    """Return a status that is `to` now: running, waiting or stopping. Stopping ends only with the run."""
+def moved(status: RunStatus, to: Status, approval: bytes | None = None) -> RunStatus:
+    """Return a status that is `to` now: running, waiting (for `approval`) or stopping. Stopping only ends."""
     if status.over or (status.status == "stopping" and to != "stopping"):
         return status
-    last_event = "run.stopping" if to == "stopping" else status.last_event
-    approval = status.approval if to == "waiting_for_approval" else UNSET
-    return replace(status, status=to, approval=approval, last_event=last_event, updated_at=time.time())
+    return replace(
+        status,
+        status=to,
+        approval=UNSET if approval is None else msgspec.Raw(approval),
+        last_event="run.stopping" if to == "stopping" else status.last_event,
+        updated_at=time.time(),
+    )
 
 
 def noted(status: RunStatus, event: RunEvent, approval: bytes | None) -> RunStatus:
@@ -37,13 +41,9 @@ def noted(status: RunStatus, event: RunEvent, approval: bytes | None) -> RunStat
     if status.over or event.name in ("message.delta", "reasoning.delta"):
         return status
     status = replace(status, last_event=event.name, updated_at=event.time)
-    match event.name:
-        case "approval.request" | "approval.responded" | "approval.expire":
-            if approval is None:
-                return moved(status, "running")
-            return moved(replace(status, approval=msgspec.Raw(approval)), "waiting_for_approval")
-        case _:
-            return status
+    if event.name not in ("approval.request", "approval.responded", "approval.expire"):
+        return status
+    return moved(status, "running" if approval is None else "waiting_for_approval", approval)
 
 
 def ended(status: RunStatus, end: MessageComplete, error: str, *, stopped: str) -> RunStatus:

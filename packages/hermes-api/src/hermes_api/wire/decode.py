@@ -10,6 +10,7 @@ import msgspec
 from hermes_api.errors import ApiError
 
 Body = TypeVar("Body", bound=msgspec.Struct)
+_MISSING = re.compile(r"required field `(\w+)`")
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 
 
@@ -22,12 +23,10 @@ def decode(body: bytes, kind: type[Body]) -> Body:
         field = match[1] if (match := _PATH.search(text)) else ""
         if not field and not isinstance(_plain(body), dict):
             raise ApiError(400, "The request body must be a JSON object.", "invalid_body") from None
-        reason = _PATH.sub("", text)
-        if not field:
-            missing = re.search(r"required field `(\w+)`", text)
-            field = missing[1] if missing else ""
-            raise ApiError(400, f"'{field}' is missing.", "missing_field", param=field or None) from None
-        raise ApiError(400, f"'{field}' is wrong: {reason}.", "invalid_type", param=field) from None
+        if missing := _MISSING.search(text):
+            field = f"{field}.{missing[1]}" if field else missing[1]
+            raise ApiError(400, f"'{field}' is missing.", "missing_field", param=field) from None
+        raise ApiError(400, f"'{field}' is wrong: {_PATH.sub('', text)}.", "invalid_type", param=field) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ApiError(400, "The request body is not valid JSON.", "invalid_json") from None
 
