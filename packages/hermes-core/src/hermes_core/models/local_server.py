@@ -6,6 +6,7 @@ loopback port until its stdin ends: then its parent has closed it, or is dead in
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sys
@@ -61,7 +62,9 @@ def main() -> int:
         ready = Ready(url=f"{server.listening_address}/v1", key=key)
     except Exception as error:  # noqa: BLE001 - the top of the process: the parent reports it
         server, ready = None, Ready(error=str(error)[:500] or type(error).__name__)
-    os.write(out, msgspec.json.encode(ready) + b"\n")
+    # A parent that died meanwhile is told nothing, and the end of stdin is seen below.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(out, msgspec.json.encode(ready) + b"\n")
     os.close(out)
     if server is None:
         return 1
