@@ -169,10 +169,13 @@ class Scene:
         return f"{self.ink.yellow(spinner) if spinner == '?' else self.ink.cyan(spinner)} {self.ink.dim(text)}"
 
     def footer(self, width: int) -> str:
-        """Return the model, the folder and how full the context is."""
-        parts = [part for part in (self.model, self.cwd, self.context, self.title) if part]
-        if self.unasked:
-            warning = "approvals are off"
+        """Return the model, the folder, how full the context is, and the title; the folder gives way first."""
+        warning = "approvals are off" if self.unasked else ""
+        others = [part for part in (warning, self.model, self.context, self.title) if part]
+        room = width - sum(len(part) + 3 for part in others)
+        folder = self.cwd if len(self.cwd) <= room else f"…{self.cwd[-room + 1 :]}" if room > 8 else ""
+        parts = [part for part in (self.model, folder, self.context, self.title) if part]
+        if warning:
             line = one_line(" · ".join(parts), max(0, width - len(warning) - 3))
             return f"{self.ink.yellow(warning)} {self.ink.dim('· ' + line)}"
         return self.ink.dim(one_line(" · ".join(parts), width))

@@ -49,14 +49,14 @@ _HOLD, _SHOW = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class Screen:
-    """Draws a scene and prints above it; tells `actions` what the person does."""
+    """Draws a scene and prints above it; tells `actions` what the person does. `output` is the terminal on stdout."""
 
-    def __init__(self, scene: Scene, history: Path) -> None:
+    def __init__(self, scene: Scene, history: Path, output: Output | None = None) -> None:
         self.scene = scene
         self._send, self.actions = anyio.create_memory_object_stream[Action](MOST_ACTIONS)
         self.composer = Buffer(multiline=True, history=_history(history), enable_history_search=False)
         self._draft = ""
-        self._output = _output()
+        self._output = output or _terminal()
         self._app: Application[None] = Application(
             layout=Layout(self._foot(), focused_element=self.composer),
             key_bindings=key_bindings(self),
@@ -182,7 +182,7 @@ def _area(text: Callable[[], str]) -> ConditionalContainer:
     )
 
 
-def _output() -> Output:
+def _terminal() -> Output:
     """Return the terminal on stdout, never asked where its cursor is: not all of them answer."""
     if sys.platform == "win32":
         from prompt_toolkit.output import create_output
