@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from hermes_core.errors import ToolFailed
 from hermes_core.tools.patch_text import Hunk, applied, parse_patch, replaced
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def test_a_passage_found_once_is_replaced() -> None:
@@ -67,7 +66,9 @@ def test_a_patch_over_several_files_is_read() -> None:
 
 def test_hunks_are_applied_below_each_other_and_below_their_anchor() -> None:
     text = "def g():\n    return 1\ndef f():\n    return 1\nx = 1\ny = 2\n"
-    assert applied(text, parse_patch(PATCH)[0].hunks, "a.py") == "def g():\n    return 1\ndef f():\n    return 2\nx = 1\n"
+    assert (
+        applied(text, parse_patch(PATCH)[0].hunks, "a.py") == "def g():\n    return 1\ndef f():\n    return 2\nx = 1\n"
+    )
 
 
 def test_white_space_at_line_ends_does_not_matter() -> None:

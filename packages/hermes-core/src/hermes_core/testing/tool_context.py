@@ -13,19 +13,20 @@ from hermes_core.events import TodoItem
 from hermes_core.questions import Answer, Question
 from hermes_core.tools.processes import BackgroundProcesses
 from hermes_core.tools.seen import SeenFiles
+from hermes_core.tools.tool import Processes, SessionFiles
 
 
 class ToolBench:
     """Implements `ToolContext`. `asked` holds the questions, `shown` the progress; `answer` is given to each ask."""
 
-    def __init__(self, cwd: Path, processes: BackgroundProcesses, env: dict[str, str]) -> None:
+    def __init__(self, cwd: Path, processes: Processes, env: dict[str, str]) -> None:
         self.session_id = "20260101_000000_000001"
         self.turn_id = "turn_000000000001"
         self.tool_call_id = "call_1"
         self.cwd = cwd
         self.env = env
-        self.files = SeenFiles()
-        self.processes = processes
+        self.files: SessionFiles = SeenFiles()
+        self.processes: Processes = processes
         self.todos: list[TodoItem] = []
         self.data: dict[str, Any] = {}
         self.asked: list[Question] = []

@@ -124,6 +124,8 @@ class _Unfolding:
                 self._words((*command, Word(UNKNOWN)), bare, depth)
         elif name == "command" and args and args[0].text in ("-v", "-V"):
             return  # only says what the name means
+        elif name == "parallel":
+            self._doubt("parallel builds commands from its input in it")
         elif name in WRAPPERS:
             self._wrapped(name, args, bare, depth)
 

@@ -138,7 +138,8 @@ class Policy:
             case "smart":
                 return bool(reading.doubts) or any(danger.grade > Grade.MILD for danger in found)
             case "off":
-                return bool(self.deny and reading.doubts)
+                hidden = any(call.stdin_code or call.code is not None for call in reading.calls)
+                return bool(self.deny) and (hidden or bool(reading.doubts))
 
     # -- files -------------------------------------------------------------------------------------
 
@@ -207,6 +208,7 @@ def _variables(places: Places) -> dict[str, str]:
 
 
 def _absolute(cwd: Path, path: str) -> Path:
+    path = path.replace("\0", "\ufffd")  # no file can have such a name; the tool says so
     try:
         given = Path(path).expanduser()
     except RuntimeError:  # the home of a user that does not exist

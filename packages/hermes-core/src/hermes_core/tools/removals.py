@@ -118,9 +118,11 @@ def _is_plain(word: Word, where: Where) -> bool:
 
 
 def _is_generated(word: Word, where: Where) -> bool:
+    if not _is_plain(word, where):
+        return False
     path = where.path(word)
     itself = os.path.realpath(path) == os.path.realpath(where.places.cwd)
-    return _is_plain(word, where) and posixpath.basename(path) in _GENERATED and not itself
+    return posixpath.basename(path) in _GENERATED and not itself
 
 
 def find(call: Call, where: Where) -> Iterator[Danger]:

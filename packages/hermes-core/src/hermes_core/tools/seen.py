@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections import OrderedDict
 from pathlib import Path
 
@@ -48,6 +49,8 @@ class SeenFiles:
 def _state(real: str) -> _State | None:
     try:
         found = Path(real).stat()
+        if not stat.S_ISREG(found.st_mode):
+            return None  # a pipe would wait for its other end
         if found.st_size > MAX_BYTES:
             return _State(found.st_size, str(found.st_mtime_ns).encode())
         with Path(real).open("rb") as file:

@@ -63,7 +63,6 @@ WRAPPERS: dict[str, Wrapper] = {
         "--null --no-run-if-empty --verbose --interactive --exit --replace",
         appends=True,
     ),
-    "parallel": _w("-j --jobs -N -n --colsep -a --arg-file --delay --timeout", "k0u", "--keep-order", appends=True),
     "sudo": _w(
         "-u -g -h -p -U -C -D -R -T -r -t --user --group --host --prompt --chdir --close-from",
         "AbBEeHiKklnPSsvV",
@@ -89,9 +88,7 @@ WRAPPERS: dict[str, Wrapper] = {
         "--user --system --scope --pty --wait --collect --quiet",
     ),
     "watch": _w("-n --interval", "bcdegtpxq", "--color --differences --no-title --exec", joins=True),
-    "ssh": _w(
-        "-p -i -l -o -F -J -L -R -D -b -c -e -m -S -W -w -E -B -I", "46AaCfGgKkMNnqsTtVvXxY", skip=1, joins=True
-    ),
+    "ssh": _w("-p -i -l -o -F -J -L -R -D -b -c -e -m -S -W -w -E -B -I", "46AaCfGgKkMNnqsTtVvXxY", skip=1, joins=True),
 }
 
 
