@@ -230,7 +230,8 @@ class Session:
         return Done()
 
     async def _set_model(self, model: str) -> Done:
-        endpoint = await self._host.models.resolve(model)
+        in_use = self.record.provider or (self._endpoint.provider if self._endpoint else "")
+        endpoint = await self._host.models.resolve(model, current=in_use)
         await self._change(SessionPatch(model=endpoint.model, provider=endpoint.provider))
         self._endpoint = endpoint
         self.log.publish(self._info())

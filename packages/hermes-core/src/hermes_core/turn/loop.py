@@ -42,8 +42,11 @@ class TurnLoop:
 
     async def _steps(self) -> MessageComplete:
         bench, turn = self._bench, self._turn
-        model, provider = (turn.command.model, "") if turn.command.model else bench.model()
-        endpoint = await bench.models.resolve(model, provider)
+        model, provider = bench.model()
+        if turn.command.model:
+            endpoint = await bench.models.resolve(turn.command.model, current=provider)
+        else:
+            endpoint = await bench.models.resolve(model, provider)
         bench.resolved(endpoint)
         self._model_step = ModelStep(bench, turn, endpoint, bench.models.provider(endpoint))
         for number in range(1, bench.max_steps + 1):

@@ -20,8 +20,8 @@ from hermes_core.tools.tool import Processes, SessionFiles, Tool
 class ModelSource(Protocol):
     """Where a turn gets its model from."""
 
-    async def resolve(self, model: str = "", provider: str = "") -> Endpoint:
-        """Find the endpoint; raises NoModelError or InvalidInput."""
+    async def resolve(self, model: str = "", provider: str = "", *, current: str = "") -> Endpoint:
+        """Find the endpoint; raises NoModelError or InvalidInput. A bare name is looked for at `current` first."""
         ...
 
     def provider(self, endpoint: Endpoint) -> Provider:
