@@ -14,6 +14,7 @@ from typing import Protocol
 import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
+from hermes_core.events import Event
 from hermes_core.jsonrpc import INVALID_REQUEST, NO_ID, RpcError, TooLong
 from hermes_core.session.session import Session
 from hermes_core.session.subscription import SlowReader, Subscription
@@ -25,6 +26,7 @@ from hermes_tui_gateway.dispatch import Dispatcher
 from hermes_tui_gateway.encode import encode
 from hermes_tui_gateway.frames import error_frame, event_line
 from hermes_tui_gateway.gateway import Gateway
+from hermes_tui_gateway.info import Surroundings
 from hermes_tui_gateway.snapshot import snapshot_of
 from hermes_tui_gateway.wire.events import EventParams, Status
 
@@ -138,15 +140,22 @@ class Connection:
                     return
                 around = self._gateway.around
                 for event in events:
-                    if (frame := encode(event, around)) is not None:
-                        self._outlet.send(frame)
+                    self._send_event(event, around)
                 await self._outlet.drain()
-        except Exception:
-            log.exception("the events of session %s end here for one client", session.id)
         finally:
             subscription.close()
             del self._attached[session.id]
             self._quiet.set()
+
+    def _send_event(self, event: Event, around: Surroundings) -> None:
+        """Send one event. One that cannot be sent must not take those after it along."""
+        try:
+            frame = encode(event, around)
+        except Exception:
+            log.exception("event %d of session %s could not be sent", event.seq, event.session_id)
+            return
+        if frame is not None:
+            self._outlet.send(frame)
 
     def _rejoin(self, session: Session, cursor: str) -> Subscription:
         """Listen again after falling behind; say so, and give the session as it is now, if events were lost."""

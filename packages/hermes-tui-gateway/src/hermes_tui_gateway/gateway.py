@@ -55,15 +55,15 @@ class Gateway:
 
     async def refresh_config(self) -> Config:
         """Take over the settings if their file has changed, and return them. Raises ConfigError."""
-        changed = self.config_mtime()
-        if changed != self._seen_mtime:
+        if self.config_mtime() != self._seen_mtime:
             await self.reload_config()
-            self._seen_mtime = changed
         return self.runtime.config
 
     async def reload_config(self) -> None:
         """Take over the settings files as they are now. Raises ConfigError, and then nothing is changed."""
+        changed = self.config_mtime()
         config = await anyio.to_thread.run_sync(load_config, self.runtime.config.home)
+        self._seen_mtime = changed
         self.runtime.config = config
         self.runtime.policy.mode = config.approvals.mode
         await self.runtime.models.reload(config)

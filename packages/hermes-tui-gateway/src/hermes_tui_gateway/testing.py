@@ -181,6 +181,8 @@ class LocalHost(Host):
         self._lines: list[bytes | TooLong] = []
         self._closed = False
         self._fed = anyio.Event()
+        self._reading = anyio.Event()
+        self._reading.set()
 
     async def write(self, line: bytes) -> None:
         """Send a line as it is."""
@@ -200,7 +202,16 @@ class LocalHost(Host):
         self.received(line)
 
     async def drain(self) -> None:
-        """Never hold the gateway up."""
+        """Hold the gateway up while the host does not read."""
+        await self._reading.wait()
+
+    def stop_reading(self) -> None:
+        """Let the gateway wait for room with all it sends, until `read_on`."""
+        self._reading = anyio.Event()
+
+    def read_on(self) -> None:
+        """Read again."""
+        self._reading.set()
 
     def hang_up(self) -> None:
         """End the lines."""

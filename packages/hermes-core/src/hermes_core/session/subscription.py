@@ -53,7 +53,7 @@ class Subscription:
         self._wake = anyio.Event()
 
     def push(self, event: Event, weight: int) -> None:
-        """Queue an event (called by the log)."""
+        """Queue an event (called by the log). One of a replay has no `weight`: what is kept may be read again."""
         if self._dropped:
             return
         waiting = self._waiting
@@ -63,7 +63,7 @@ class Subscription:
         else:
             waiting.append(event)
         self._bytes += weight
-        if len(waiting) > MAX_EVENTS or self._bytes > MAX_BYTES:
+        if weight and (len(waiting) > MAX_EVENTS or self._bytes > MAX_BYTES):
             self._dropped = True
             waiting.clear()
             self._leave(self)
