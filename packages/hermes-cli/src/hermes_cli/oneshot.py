@@ -71,10 +71,10 @@ async def _answered(options: ChatOptions) -> int:
     person = not options.answer_only and sys.stdin.isatty() and sys.stderr.isatty()
     async with Runtime(config) as runtime:
         session = await launch.session_for(runtime, options, answerable=person)
-        return await _OneShot(session, options, config, person=person).run()
+        return await OneShot(session, options, config, person=person).run()
 
 
-class _OneShot:
+class OneShot:
     """One turn, from its message to the exit code."""
 
     def __init__(self, session: Session, options: ChatOptions, config: Config, *, person: bool) -> None:
@@ -89,6 +89,7 @@ class _OneShot:
         self._denied = False
 
     async def run(self) -> int:
+        """Send the message, show its turn, and return the exit code."""
         end: MessageComplete | None = None
         with self._session.subscribe() as events:
             async with anyio.create_task_group() as beside:
@@ -111,10 +112,11 @@ class _OneShot:
         async for event in events:
             if isinstance(event, MessageComplete):
                 return event
-            await self._show(event)
+            await self.show(event)
         return None
 
-    async def _show(self, event: Event) -> None:
+    async def show(self, event: Event) -> None:
+        """Write what a person should see of an event, each thing to its own stream."""
         match event:
             case MessageDelta():
                 await self._say(event.text)

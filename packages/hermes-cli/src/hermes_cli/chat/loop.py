@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 from hermes_core.commands import AnswerQuestion, BusyMode, Interrupt, Submit
 from hermes_core.config import Config, ensure_home
@@ -53,11 +54,12 @@ async def _chat(options: ChatOptions) -> int:
         session = await launch.session_for(runtime, options, answerable=True)
         screen = Screen(Scene(ink), config.home / HISTORY)
         screen.scene.unasked = config.approvals.mode == "off"
-        async with anyio.create_task_group() as beside:
-            chat = Chat(runtime, config, screen, ink, beside)
-            code = await chat.run(session, asked_for=bool(options.model))
-            session = chat.session
-            beside.cancel_scope.cancel()
+        with contextlib.closing(screen):
+            async with anyio.create_task_group() as beside:
+                chat = Chat(runtime, config, screen, ink, beside)
+                code = await chat.run(session, asked_for=bool(options.model))
+                session = chat.session
+                beside.cancel_scope.cancel()
     if session.rows:
         again = ink.dim(f"hermes --resume {session.stored_id}")
         sys.stdout.write(f"\n{again}\n")
@@ -72,7 +74,8 @@ class Chat:
         self.config = config
         self.screen = screen
         self.ink = ink
-        self.scroll = Scroll(ink, Painter(coloured=ink.coloured), screen.print, lambda: screen.width)
+        self._painter = Painter(coloured=ink.coloured)
+        self.scroll = Scroll(ink, self._painter, screen.print, lambda: screen.width)
         self.inquiry = Inquiry(screen, self.scroll)
         self.listed: list[str] = []
         """The stored ids of the last `/sessions` list, by number."""
@@ -234,6 +237,7 @@ class Chat:
                 self.scroll.note(f"{models.note} {hint}")
         self.scroll.flush()
         self.screen.redraw()
+        await anyio.to_thread.run_sync(self._painter.warm)
         await self.runtime.warm()
 
 

@@ -40,6 +40,10 @@ class Painter:
     def __init__(self, *, coloured: bool) -> None:
         self._coloured = coloured
 
+    def warm(self) -> None:
+        """Load what the first block needs; it takes a moment, so call it where nobody waits."""
+        self.block("`x`\n\n```py\nx = 1\n```", 80)
+
     def block(self, text: str, width: int) -> str:
         """Return a block rendered in `width` columns, without blank lines around it; lines end in a newline."""
         console = self._console(min(width, WIDEST))

@@ -75,6 +75,11 @@ class Screen:
         """Draw and take keys until cancelled; then leave the cursor on a clean line."""
         await self._app.run_async(handle_sigint=False, set_exception_handler=False)
 
+    def close(self) -> None:
+        """Hear nothing more."""
+        self._send.close()
+        self.actions.close()
+
     def act(self, action: Action) -> None:
         """Pass on what the person did; a person who is a thousand actions ahead is not heard."""
         try:
