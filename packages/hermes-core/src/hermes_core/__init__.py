@@ -1,6 +1,6 @@
 """Hermes core: an agent that knows no protocol.
 
-These are the names an embedder needs; they are a contract (see `docs/embedding.md`). They load when first used,
+These are the names an embedder needs; they are a contract that a test keeps. They load when first used,
 so that importing the package costs next to nothing.
 """
 
