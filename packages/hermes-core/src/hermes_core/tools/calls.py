@@ -44,6 +44,8 @@ class Call(msgspec.Struct, frozen=True):
     upstream: tuple[str, ...] = ()
     assigns: tuple[str, ...] = ()
     code: Word | None = None
+    stdin: Word | None = None
+    """The text it reads from its input, where that is given in the command."""
     stdin_code: bool = False
     """A shell or interpreter that runs whatever comes in by pipe or process substitution."""
 
@@ -107,7 +109,7 @@ class _Unfolding:
         if not first.certain or (first.pattern and first.text not in ("[", "[[", "{")):
             self._doubt("the name of a program in it is computed")
         name = basename(first.text) or first.text
-        call = Call(name, args, simple.redirects, simple.upstream, simple.assigns)
+        call = Call(name, args, simple.redirects, simple.upstream, simple.assigns, stdin=simple.stdin)
         self._reading.calls.append(self._with_code(call, simple))
         self._inner(name, args, simple, depth + 1)
 
@@ -124,8 +126,10 @@ class _Unfolding:
                 self._words((*command, Word(UNKNOWN)), bare, depth)
         elif name == "command" and args and args[0].text in ("-v", "-V"):
             return  # only says what the name means
-        elif name == "parallel":
-            self._doubt("parallel builds commands from its input in it")
+        elif name in ("parallel", "coproc"):
+            self._doubt(f"what {name} runs in it is not clear")
+        elif name in ("source", ".") and simple.stdin is not None:
+            self._joined((simple.stdin,), depth, ())
         elif name in WRAPPERS:
             self._wrapped(name, args, bare, depth)
 
@@ -176,6 +180,8 @@ class _Unfolding:
         inline = shell and any(_short(arg.text) and "c" in arg.text for arg in call.args)
         code = _inline_code(call.args, options)
         script = next((arg for arg in call.args if not arg.text.startswith("-")), None)
+        if shell and any(_short(arg.text) and "s" in arg.text for arg in call.args):
+            script = None  # -s: what follows are arguments, the commands come in
         reads = code is None and not inline and (script is None or script.text.startswith(("/dev/", "/proc/")))
         if reads and not shell and simple.stdin is not None:
             code, reads = simple.stdin, False

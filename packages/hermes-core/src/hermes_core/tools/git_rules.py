@@ -38,6 +38,9 @@ _ACTIONS: dict[str, tuple[str, str]] = {
         r"(?i:--global|--system|core\.(?:hookspath|sshcommand|pager|editor|fsmonitor).*|alias\..*|.*\.textconv|filter\..*)",
         "it changes settings of git that may run programs",
     ),
+    "rebase": (r"-x.*|--exec.*", "it runs a command at each commit"),
+    "bisect": (r"run", "it runs a command at each commit"),
+    "clone": (r"-c.*|--config.*|-u.*|--template.*", "it gives git settings that may run programs"),
     "remote": (r"remove|rm|set-url", "it changes where the repository pushes to"),
 }
 
@@ -50,6 +53,8 @@ def git(call: Call, where: Where) -> Iterator[Danger]:
     texts = {word.text for word in rest}
     if action == "restore" and texts & {"--staged", "-S"} and not texts & {"--worktree", "-W"}:
         return  # the working tree stays as it is
+    if any(text.startswith(("--upload-pack", "--receive-pack", "--exec=", "ext::")) for text in texts):
+        yield Danger(Grade.ASK, "it makes git run a program of its choice")
     pattern, reason = _ACTIONS.get(action, ("", ""))
     certain = all(word.certain for word in call.args)
     whole_action = action in ("prune", "filter-branch", "filter-repo")

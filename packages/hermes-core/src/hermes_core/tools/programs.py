@@ -46,7 +46,7 @@ _CODE_VARIABLES = frozenset(
 )
 _RISKY_CODE = re.compile(
     r"rmtree|remove|unlink|rmdir|truncate|shutil|subprocess|popen|\bsystem\b|spawn|\bexec|\beval\b|fork|child_process"
-    r"|rmSync|writeFile|\bopen\s*\(|write_|chmod|chown|kill|__import__|compile|b64|fromhex|\bqx\b|`|socket|urlopen"
+    r"|rmSync|rm_|\brm\b|writeFile|\bopen\s*\(|write_|chmod|chown|kill|__import__|compile|b64|fromhex|\bqx\b|`|socket|urlopen"
     r"|requests|\.env\b|environ|getattr|import_module",
     re.IGNORECASE,
 )
@@ -93,7 +93,7 @@ def _kill(call: Call, where: Where) -> Iterator[Danger]:
 
 
 def _database(call: Call, where: Where) -> Iterator[Danger]:
-    texts = [word.text for word in call.args]
+    texts = [word.text for word in (*call.args, *((call.stdin,) if call.stdin else ()))]
     if call.name in ("dropdb", "dropuser") or any(_DROPS_DATA.search(text) for text in texts):
         yield Danger(Grade.ASK, "it removes data from a database")
     if call.name == "redis-cli" and any(text.lower() in ("flushall", "flushdb") for text in texts):
@@ -129,8 +129,40 @@ def _shell(call: Call, where: Where) -> Iterator[Danger]:
         yield Danger(Grade.ASK, "it starts an interactive shell")
 
 
+def _editor(call: Call, where: Where) -> Iterator[Danger]:
+    if any(
+        word.text in ("-c", "--cmd", "-S", "--eval", "-e", "-l", "--script") or word.text.startswith("+")
+        for word in call.args
+    ):
+        yield Danger(Grade.ASK, "it gives an editor commands to run")
+
+
+def _remote(call: Call, where: Where) -> Iterator[Danger]:
+    if any("command=" in word.text.lower().replace(" ", "=") for word in call.args):
+        yield Danger(Grade.ASK, "an option of it runs another command")
+
+
+def _make(call: Call, where: Where) -> Iterator[Danger]:
+    if any(word.text.startswith(("SHELL=", ".SHELLFLAGS=", "--eval")) for word in call.args):
+        yield Danger(Grade.ASK, "it changes how make runs commands")
+
+
 _STOPS = ("stop", "restart", "disable", "mask", "enable", "kill", "poweroff", "reboot", "halt", "isolate", "unload")
-_UNINSTALLS = ("remove", "purge", "autoremove", "erase", "-R", "-Rs", "-Rns", "-r", "-P", "--remove", "--purge", "del")
+_UNINSTALLS = (
+    "remove",
+    "purge",
+    "autoremove",
+    "erase",
+    "-R",
+    "-Rs",
+    "-Rns",
+    "-r",
+    "-P",
+    "--remove",
+    "--purge",
+    "del",
+    "uninstall",
+)
 _DESTROYS = ("delete", "destroy", "drain", "terminate-instances", "rb", "rm", "delete-stack", "uninstall", "apply")
 _TABLE: tuple[tuple[str, Rule], ...] = (
     ("rm", removals.rm),
@@ -146,6 +178,9 @@ _TABLE: tuple[tuple[str, Rule], ...] = (
     ("crontab", _crontab),
     ("psql mysql mariadb sqlite3 sqlcmd mongosh mongo redis-cli dropdb dropuser", _database),
     (" ".join(SHELLS), _shell),
+    ("vi vim nvim view ex ed emacs nano", _editor),
+    ("ssh scp sftp", _remote),
+    ("make gmake", _make),
     ("shred srm", _ask("it destroys files beyond recovery")),
     ("truncate", _ask("it empties or cuts files")),
     ("sudo su doas pkexec run0 sudoedit runuser gosu", _ask("it runs with the rights of another user")),

@@ -56,8 +56,14 @@ def flags(call: Call) -> str:
 
 
 def has(call: Call, *names: str) -> bool:
-    """Say whether one of the options is given, with or without `=value`."""
-    return any(word.text == name or word.text.startswith(f"{name}=") for word in call.args for name in names)
+    """Say whether one of the options is given: with or without `=value`, long ones also cut short (`--recurs`)."""
+    for word in call.args:
+        option = word.text.split("=", 1)[0]
+        if option in names:
+            return True
+        if len(option) > 3 and option.startswith("--") and any(name.startswith(option) for name in names):
+            return True
+    return False
 
 
 def targets(call: Call) -> list[Word]:
@@ -176,5 +182,7 @@ def move(call: Call, where: Where) -> Iterator[Danger]:
     """Judge mv and rsync by what goes away at the source or the destination."""
     if call.name == "mv" and any(is_everything(word, where) for word in targets(call)[:-1]):
         yield Danger(Grade.REFUSE, "it moves the root, a home or a system folder away")
+    if call.name == "mv" and any(where.path(word).startswith("/dev/") for word in targets(call)[-1:]):
+        yield Danger(Grade.ASK, "it moves a file over a device")
     if call.name == "rsync" and any(word.text.startswith(("--delete", "--remove-source")) for word in call.args):
         yield Danger(Grade.ASK, "it removes files at the source or the destination")

@@ -19,6 +19,8 @@ from hermes_core.tools.words import UNKNOWN, Node, Word, WordReader
 MAX_LENGTH = 50_000
 """Characters; a longer command is not read and carries a doubt."""
 MAX_DEPTH = 150
+MAX_COMMANDS = 500
+"""Simple commands in one text; the rest of a longer one is not read, and the text carries a doubt."""
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 _BROKEN_WORD = re.compile(r"[^\s\\](?:\\\\)*\\\n\S")
@@ -60,7 +62,7 @@ class _Feed(msgspec.Struct, frozen=True):
         """Return what comes out behind these commands."""
         names = tuple(simple.words[0].text for simple in commands if simple.words)
         text = _printed(commands[0]) if len(commands) == 1 else None
-        return _Feed((*self.names, *names) or (UNKNOWN,), text)
+        return _Feed(tuple(dict.fromkeys((*self.names, *names))) or (UNKNOWN,), text)
 
 
 _NOTHING = _Feed()
@@ -155,8 +157,8 @@ class _Reader:
     # -- commands ----------------------------------------------------------------------------------
 
     def _visit(self, node: Node, depth: int, feed: _Feed = _NOTHING) -> None:
-        if depth > MAX_DEPTH:
-            self._doubt = self._doubt or "it is nested too deeply to be checked"
+        if depth > MAX_DEPTH or len(self._commands) >= MAX_COMMANDS:
+            self._doubt = self._doubt or "it is too long or nested too deeply to be checked"
             return
         match node.type:
             case "command" | "declaration_command" | "unset_command" | "test_command":
@@ -180,6 +182,8 @@ class _Reader:
     def _function(self, node: Node, depth: int) -> None:
         name = self._words.text(node.child_by_field_name("name"))
         start = len(self._commands)
+        redirects = [item for child in node.children if child.type == "file_redirect" for item in self._redirect(child)]
+        self._commands.append(Simple(redirects=tuple(redirects)))
         for child in node.named_children[1:]:
             self._visit(child, depth + 1)
         calls_itself = any(simple.words and simple.words[0].text == name for simple in self._commands[start:])
@@ -201,6 +205,8 @@ class _Reader:
                 self._nested(child, depth)
             elif child.type == "heredoc_redirect":
                 stdin = self._words.heredoc(child)
+                if not stdin.certain and not self._substitutions_seen(child):
+                    self._doubt = self._doubt or "a here-document in it was not understood"
                 for part in child.children:
                     if part.type == "file_redirect":
                         redirects.extend(self._redirect(part))
@@ -222,6 +228,16 @@ class _Reader:
         behind = feed.behind(self._commands[start:])
         for part in after:
             self._visit(part, depth + 1, behind)
+
+    def _substitutions_seen(self, heredoc: Node) -> bool:
+        """Say whether the grammar saw every substitution in a here-document: after tabs it misses some."""
+        expected = len(re.findall(r"(?<!\\)(?:\$\((?!\()|`[^`]*`)", self._words.text(heredoc)))
+        waiting, found = [heredoc], 0
+        while waiting:
+            node = waiting.pop()
+            found += node.type == "command_substitution"
+            waiting.extend(node.children)
+        return found >= expected
 
     def _command(
         self,
@@ -265,6 +281,9 @@ class _Reader:
         while waiting:
             child = waiting.pop()
             if child.type in ("command_substitution", "process_substitution"):
+                text = self._words.text(child)
+                if text.startswith("`") and "\\" in text:
+                    self._doubt = self._doubt or "it has escapes inside backticks"
                 for part in child.named_children:
                     self._visit(part, depth + 1)
             else:

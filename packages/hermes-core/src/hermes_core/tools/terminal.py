@@ -10,7 +10,6 @@ after half a second's notice.
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -151,6 +150,8 @@ class _Output:
 
 def _new_file(ctx: ToolContext) -> tuple[BinaryIO, str]:
     """Open a file for a long output. The folder belongs to the session's processes and goes with them."""
+    import tempfile
+
     folder = ctx.processes.folder()
     old = sorted(folder.glob("output-*.txt"), key=lambda path: path.stat().st_mtime)
     for path in old[: max(0, len(old) - MAX_SAVED_FILES + 1)]:

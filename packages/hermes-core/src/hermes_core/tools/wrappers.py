@@ -55,7 +55,6 @@ WRAPPERS: dict[str, Wrapper] = {
     "stdbuf": _w("-i --input -o --output -e --error"),
     "unbuffer": _w(flags="p"),
     "setsid": _w(flags="cfw", long="--ctty --fork --wait"),
-    "coproc": _w(),
     "caffeinate": _w("-t -w", "dimsu"),
     "xargs": _w(
         "-I -n -P -L -s -d -E -a -J -R -S --max-args --max-procs --delimiter --arg-file --max-lines --max-chars",
