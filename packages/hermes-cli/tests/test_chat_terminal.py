@@ -154,6 +154,8 @@ async def test_a_dropped_follow_up_is_shown(hermes: Hermes) -> None:
             await terminal.until("next: second")
             terminal.type(CTRL_C)
             await terminal.until("Not sent: second")
+            await terminal.until(idle)
+            assert len(model.requests) == 1
 
 
 async def test_steering_reaches_the_running_turn(hermes: Hermes) -> None:
@@ -252,6 +254,7 @@ async def test_a_failed_turn_says_why_and_the_chat_goes_on(hermes: Hermes) -> No
             await terminal.until(idle)
             terminal.type("[[echo Better.]]" + ENTER)
             await terminal.until(lambda seen: "Better." in seen.lines)
+            assert len(model.requests) == 2
 
 
 async def test_without_a_model_the_chat_says_what_to_do(hermes: Hermes) -> None:

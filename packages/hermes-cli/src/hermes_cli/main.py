@@ -53,7 +53,7 @@ def _run(words: list[str]) -> int:
 
     try:
         return _command(found)
-    except BaseException as raised:
+    except BaseException as raised:  # whatever is no sentence for a person is raised again, as it was
         error = _only_error(raised)
         if isinstance(error, HermesError):
             return _failed(str(error), exit_for(error))
