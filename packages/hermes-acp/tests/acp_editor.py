@@ -33,6 +33,13 @@ def text(*texts: str) -> list[Frame]:
     return [{"type": "text", "text": one} for one in texts]
 
 
+def write_config(home: Path, base_url: str) -> None:
+    """Let the settings of a home name a custom provider."""
+    model = {"default": "m", "provider": "custom", "base_url": base_url, "api_key": "k", "context_length": 100_000}
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text(f"model: {json.dumps(model)}\n", encoding="utf-8")
+
+
 class Editor:
     """The client's side of one connection. `decide` answers permission requests; None leaves them open."""
 
@@ -42,6 +49,8 @@ class Editor:
         self.reading = anyio.Event()
         self.reading.set()
         self.ended = False
+        self.may_be_cut = False
+        """Whether the last frame may be half a one: of a client that stopped reading."""
         self._transport = transport
         self._last_id = 0
         self._changed = anyio.Event()
@@ -56,7 +65,8 @@ class Editor:
             for line in lines:
                 assert isinstance(line, bytes)
                 assert len(line) < MAX_FRAME, line[:200]
-                self._received(json.loads(line))
+                if not self.may_be_cut or line.endswith(b"}"):
+                    self._received(json.loads(line))
         self.ended = True
         self._changed.set()
 
@@ -184,10 +194,11 @@ async def connected() -> AsyncGenerator[Editor]:
     async def run_agent() -> None:
         await serve(source, target, b"", None)
         os.close(target)
+        editor.reading.set()
 
+    transport = LineTransport(sink, feed)
+    editor = Editor(transport)
     async with anyio.create_task_group() as tasks:
-        transport = LineTransport(sink, feed)
-        editor = Editor(transport)
         tasks.start_soon(run_agent)
         tasks.start_soon(editor.run)
         tasks.start_soon(transport.write)

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from acp_editor import Editor, connected
+from acp_editor import Editor, connected, write_config
 from hermes_core.testing import ScriptedModel
-
-
-def write_config(home: Path, base_url: str) -> None:
-    """Let the settings of a home name a custom provider."""
-    model = {"default": "m", "provider": "custom", "base_url": base_url, "api_key": "k", "context_length": 100_000}
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "config.yaml").write_text(f"model: {json.dumps(model)}\n", encoding="utf-8")
 
 
 @pytest.fixture

@@ -184,6 +184,24 @@ async def test_a_reader_that_is_gone_ends_the_writer_and_frees_who_waits(pipes: 
     await transport.drain()
 
 
+@pytest.mark.parametrize("begun", [True, False], ids=["while writing", "before writing"])
+async def test_a_reader_that_leaves_too_much_unread_counts_as_gone(pipes: Pipes, begun: bool) -> None:
+    transport = LineTransport(pipes.source, pipes.target, max_backlog=1_000_000)
+    async with anyio.create_task_group() as group:
+        if begun:
+            group.start_soon(transport.write)
+        for _ in range(130):
+            assert not transport.gone
+            transport.send(b"x" * 10_000)
+            await anyio.lowlevel.checkpoint()
+            if transport.gone:
+                break
+        assert transport.gone
+        await transport.drain()
+        if not begun:
+            await transport.write()
+
+
 async def test_many_small_frames_pass_in_both_directions(pipes: Pipes) -> None:
     transport = LineTransport(pipes.source, pipes.target)
     count = 60_000

@@ -12,7 +12,7 @@ from hermes_core.content import bounded
 from hermes_core.errors import SessionNotFound
 from hermes_core.store.protocol import SessionQuery, SessionSummary
 
-from hermes_acp import limits
+from hermes_acp import limits, settings
 from hermes_acp.capabilities import AUTH_METHODS
 from hermes_acp.chunks import timestamp
 from hermes_acp.connection import Call, Connection
@@ -79,13 +79,10 @@ class Methods:
         runtime = await self._hosting.runtime()
         session = await runtime.create(source=SOURCE, cwd=cwd, edits="ask", tools=_offered_tools(runtime))
         attached = self._attach(runtime, session, endpoint)
-        settings = attached.settings
+        now = attached.settings
         call.reply(
             NewSessionResult(
-                session_id=attached.id,
-                modes=settings.modes(),
-                config_options=settings.options(),
-                models=settings.model_list(),
+                session_id=attached.id, modes=now.modes(), config_options=now.options(), models=now.model_list()
             )
         )
         self._begin(attached)
@@ -157,9 +154,11 @@ class Methods:
     async def set_config_option(self, call: Call, params: SetConfigOptionParams) -> None:
         attached = self._attached(params.session_id)
         match params.config_id:
-            case "mode":
+            case settings.MODE_OPTION:
                 await attached.set_edits(edits_of(params.value, "value"))
-            case "model":
+            case settings.MODEL_OPTION:
+                if params.value not in attached.settings.models:
+                    raise InvalidParams("value", f"the model {params.value[:100]!r} is not among those offered")
                 await attached.set_model(params.value)
             case _:
                 raise InvalidParams("configId", f"there is no option {params.config_id[:100]!r}")
@@ -220,8 +219,8 @@ def _offered_tools(runtime: Runtime) -> tuple[str, ...]:
 
 
 def _loaded(attached: AcpSession) -> LoadSessionResult:
-    settings = attached.settings
-    return LoadSessionResult(modes=settings.modes(), config_options=settings.options(), models=settings.model_list())
+    now = attached.settings
+    return LoadSessionResult(modes=now.modes(), config_options=now.options(), models=now.model_list())
 
 
 def _entry(row: SessionSummary) -> SessionEntry:

@@ -33,7 +33,6 @@ async def serve(source: int, target: int, received: bytes, client: InitializePar
             while lines := await transport.batch():
                 for line in lines:
                     agent.receive(line)
-                await transport.drain()
         await agent.close()
         transport.close()
         with anyio.move_on_after(FLUSH_TIME):

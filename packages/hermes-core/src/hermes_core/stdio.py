@@ -20,6 +20,8 @@ from hermes_core.jsonrpc import MAX_LINE, LineSplitter, TooLong
 READ_BLOCK = 256 * 1024
 MAX_WAITING = 4 * 1024 * 1024
 """Bytes that may wait to be written before `drain` holds its caller back."""
+MAX_BACKLOG = 64 * 1024 * 1024
+"""Bytes that may wait in all: a peer that leaves more unread is treated as gone."""
 
 _PEER_GONE = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
 
@@ -60,6 +62,7 @@ class LineTransport:
         received: bytes = b"",
         max_line: int = MAX_LINE,
         max_waiting: int = MAX_WAITING,
+        max_backlog: int = MAX_BACKLOG,
     ) -> None:
         self._source = source
         self._target = target
@@ -70,14 +73,16 @@ class LineTransport:
         self._waiting: list[bytes] = []
         self._size = 0
         self._max_waiting = max_waiting
+        self._max_backlog = max_backlog
         self._closing = False
         self._gone = False
         self._wake = anyio.Event()
         self._written = anyio.Event()
+        self._writing: anyio.CancelScope | None = None
 
     @property
     def gone(self) -> bool:
-        """Whether the reader of our lines has closed its end; what is sent then is dropped."""
+        """Whether nobody reads our lines any more: the other end is closed, or far behind. What is sent is dropped."""
         return self._gone
 
     async def batch(self) -> list[bytes | TooLong]:
@@ -95,6 +100,8 @@ class LineTransport:
             return
         self._waiting.append(line)
         self._size += len(line) + 1
+        if self._size > self._max_backlog:
+            self._give_up()
         self._wake.set()
 
     async def drain(self) -> None:
@@ -109,15 +116,21 @@ class LineTransport:
 
     async def write(self) -> None:
         """Write what is sent, until `close` or until the peer is gone. Whatever waits goes out in one piece."""
-        try:
-            await self._write_all()
-        except OSError as error:
-            if error.errno not in _PEER_GONE:
-                raise
-            self._gone = True
-            self._waiting.clear()
-            self._size = 0
-            self._written.set()
+        with anyio.CancelScope() as self._writing:
+            try:
+                await self._write_all()
+            except OSError as error:
+                if error.errno not in _PEER_GONE:
+                    raise
+                self._give_up()
+
+    def _give_up(self) -> None:
+        self._gone = True
+        self._waiting.clear()
+        self._size = 0
+        self._written.set()
+        if self._writing is not None:
+            self._writing.cancel()
 
     async def _read(self) -> bytes:
         while self._polled:
@@ -138,7 +151,7 @@ class LineTransport:
         write = _nonblocking_write if _make_nonblocking(self._target) else _threaded_write
         while True:
             while not self._waiting:
-                if self._closing:
+                if self._closing or self._gone:
                     return
                 self._wake = anyio.Event()
                 await self._wake.wait()
