@@ -102,6 +102,9 @@ def test_another_tool_is_meant_when_it_is_called_by_its_name() -> None:
         ("search for 'two words' in the code", "pattern", ["two words"]),
         ("search for TODO in the project", "pattern", ["TODO"]),
         ("write x into notes/new.md", "path", ["notes/new.md"]),
+        ("write good morning into notes/new.md", "content", ["good morning"]),
+        ("create a.txt with the text hello there", "content", ["hello there"]),
+        ("make a file b.md containing 'one two'", "content", ["one two"]),
     ],
 )
 def test_paths_and_commands_of_the_request_are_the_only_ones_allowed(text: str, field: str, values: list[str]) -> None:
@@ -183,10 +186,10 @@ MESSAGES = st.lists(
 )
 
 
-@given(before=MESSAGES, last=st.text(min_size=1, max_size=40_000))
-def test_however_long_a_conversation_is_what_is_sent_stays_small(before: list[Message], last: str) -> None:
+@given(before=MESSAGES, last=st.text(min_size=1, max_size=40_000), tiny=st.booleans())
+def test_however_long_a_conversation_is_what_is_sent_stays_small(before: list[Message], last: str, tiny: bool) -> None:
     request = ModelRequest(model="big", system="s" * 50_000, messages=(*before, user_text(last)), tools=TOOLS)
-    small = answer_request(request, "m")
+    small = answer_request(request, "m", small=tiny)
     assert len(small.system) < 200
     assert small.tools == ()
     assert small.messages
@@ -205,6 +208,24 @@ def test_the_results_of_tools_are_what_stands_at_the_end() -> None:
     assert fresh_results((*messages, user_text("next"))) == ()
     assert last_request((*messages, user_text(" next "), NoteMessage("n"))) == "next"
     assert quoted((one, two)) == "a\n\n```\nb\nc\n```"
+
+
+def test_small_weights_are_shown_the_talk_and_not_the_work() -> None:
+    work = (user_text("run ls"), AssistantMessage(tool_calls=(ToolCall("1", "terminal", "{}"),)))
+    result = ToolMessage("1", "terminal", "a")
+    talk = (user_text("hi"), AssistantMessage(text="Hello."))
+    request = ModelRequest(
+        model="m", messages=(*talk, *work, result, AssistantMessage(text="a"), user_text("and now?"))
+    )
+    assert [getattr(row, "text", "") for row in answer_request(request, "m", small=True).messages] == [
+        "hi",
+        "Hello.",
+        "and now?",
+    ]
+    large = answer_request(request, "m", small=False).messages
+    assert [getattr(row, "text", "") for row in large] == ["hi", "Hello.", "run ls", "a", "and now?"]
+    fresh = answer_request(ModelRequest(model="m", messages=(*work, result)), "m", small=False).messages
+    assert "The result is:\n\na" in getattr(fresh[-1], "text", "")
 
 
 def test_a_long_result_is_quoted_from_its_beginning_and_says_what_is_missing() -> None:

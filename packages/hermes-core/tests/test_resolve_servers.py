@@ -2,75 +2,34 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import anyio
 import pytest
-from anyio.abc import SocketAttribute, SocketStream
 from hermes_core.config import load_config, set_value
 from hermes_core.errors import NoModelError
+from hermes_core.models import discover
 from hermes_core.models.catalog import KnownProvider
 from hermes_core.models.discover import MAX_ANSWER, find_servers
+from hermes_core.models.listing import list_models
+from hermes_core.models.provider import Endpoint
 from hermes_core.models.resolve import Models
+from loopback_servers import MakeServer, http, model_servers, models
 
 pytestmark = pytest.mark.anyio
 
 
-class Server:
-    """A server on loopback that answers every request with what `answer` returns, and keeps what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.port = 0
-        self.answer: Callable[[str], bytes] = lambda path: b""
-        self.hang = False
-
-    def known(self, name: str = "ollama") -> KnownProvider:
-        return KnownProvider(name=name, title=name.title(), base_url=f"http://127.0.0.1:{self.port}/v1", loopback=True)
-
-    async def serve(self, stream: SocketStream) -> None:
-        async with stream:
-            request = (await stream.receive()).decode()
-            self.asked.append(request)
-            if self.hang:
-                await anyio.sleep_forever()
-            await stream.send(self.answer(request.split()[1]))
-
-
-def http(body: object, status: str = "200 OK") -> bytes:
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
-
-
-def models(*rows: object) -> bytes:
-    return http({"object": "list", "data": [{"id": row} if isinstance(row, str) else row for row in rows]})
-
-
-MakeServer = Callable[[bytes], Awaitable[Server]]
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a busy machine time to answer: how long we wait is not what these tests are about."""
+    monkeypatch.setattr(discover, "CONNECT_TIMEOUT", 20)
+    monkeypatch.setattr(discover, "READ_TIMEOUT", 20)
 
 
 @pytest.fixture
 async def serve() -> AsyncGenerator[MakeServer]:
-    @asynccontextmanager
-    async def running() -> AsyncGenerator[MakeServer]:
-        async with AsyncExitStack() as open_listeners, anyio.create_task_group() as tasks:
-
-            async def make(answer: bytes) -> Server:
-                server = Server()
-                server.answer = lambda path: answer
-                listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-                await open_listeners.enter_async_context(listener)
-                server.port = listener.extra(SocketAttribute.local_port)
-                tasks.start_soon(listener.serve, server.serve)
-                return server
-
-            yield make
-            tasks.cancel_scope.cancel()
-
-    async with running() as make:
+    async with model_servers() as make:
         yield make
 
 
@@ -136,10 +95,13 @@ async def test_an_answer_without_a_length_ends_with_the_connection(serve: MakeSe
     assert [listed.id for listed in found[0].models] == ["m"]
 
 
-async def test_a_server_that_never_answers_does_not_keep_the_others_waiting(serve: MakeServer) -> None:
+async def test_a_server_that_never_answers_does_not_keep_the_others_waiting(
+    serve: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discover, "READ_TIMEOUT", 2)
     silent, quick = await serve(b""), await serve(models("m"))
     silent.hang = True
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         found = await find_servers({}, (silent.known("ollama"), quick.known("vllm")))
     assert [server.provider for server in found] == ["vllm"]
 
@@ -185,3 +147,17 @@ async def test_an_own_endpoint_without_a_model_is_asked_with_its_own_key(hermes_
     server.answer = lambda path: http({}, "500 Oops")
     with pytest.raises(NoModelError, match=r"model\.default"):
         await finder(hermes_home).resolve()
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        Endpoint(provider="x", model="", base_url="http://[bad/v1"),
+        Endpoint(provider="x", model="", base_url="no address"),
+        Endpoint(provider="x", model="", base_url="http://127.0.0.1:1/v1", api_key="kéy\n"),
+        Endpoint(provider="x", model="", base_url="http://127.0.0.1:1/v1"),
+    ],
+    ids=range(4),
+)
+async def test_an_endpoint_that_cannot_be_asked_lists_nothing(endpoint: Endpoint) -> None:
+    assert await list_models(endpoint) == ()

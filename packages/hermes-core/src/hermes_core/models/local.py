@@ -69,7 +69,7 @@ class LocalProvider:
         if decided is not None:
             yield Told(decided)
             return
-        async with wire.stream(answer_request(request, self.endpoint.model)) as stream:
+        async with wire.stream(answer_request(request, self.endpoint.model, small=self._small)) as stream:
             yield stream
 
     async def warm(self) -> None:

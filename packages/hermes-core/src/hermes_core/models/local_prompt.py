@@ -26,7 +26,9 @@ MAX_RESULT = 2_000
 MAX_QUOTED_LINES = 20
 MAX_QUOTED_LINE = 200
 DECISION_TOKENS = 160
-ANSWER_TOKENS = 384
+ANSWER_TOKENS = 1024
+MAX_TALK = 6
+"""Messages that small weights are shown: more of them confuse more than they tell."""
 
 _EXAMPLES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("What is in the current directory?", "terminal", {"command": "ls"}),
@@ -65,6 +67,12 @@ _ASK_READ = re.compile(
     r"\b(?:read|show|open|look|view|cat|contains?|summari[sz]e|explain|says?|print|what)\b", re.IGNORECASE
 )
 _ASK_WRITE = re.compile(_POLITE + r"(?:write|create|make|save|put|add)\b", re.IGNORECASE)
+_QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"|(?<!\w)'([^']+)'(?!\w)")
+_CONTENT = re.compile(
+    r"\b(?:containing|saying|that says|with(?: the)?(?: text| content| contents| words?)?)\s+(.+)$"
+    r"|" + _POLITE + r"(?:write|put|add|save)\s+(.+?)\s+(?:to|into|in)\b",
+    re.IGNORECASE,
+)
 _ASK_SEARCH = re.compile(
     r"\b(?:search|find|grep|look)\b.*\b(?:in|uses?|used|code|project|files?|folder|occurrences?)\b", re.IGNORECASE
 )
@@ -121,7 +129,8 @@ def _cued(text: str) -> dict[str, dict[str, dict[str, Any]]]:
     if _ASK_SEARCH.search(text) and (words := _search_words(text)):
         return {"search_files": {"pattern": {"enum": words}}}
     if paths and _ASK_WRITE.search(text):
-        return {"write_file": {"path": {"enum": paths}, "content": _string(400)}}
+        wanted = _contents(text, paths)
+        return {"write_file": {"path": {"enum": paths}, "content": {"enum": wanted} if wanted else _string(400)}}
     files = [path for path in paths if "." in path.rsplit("/", 1)[-1]]
     if files and _ASK_READ.search(text):
         return {"read_file": {"path": {"enum": files}}}
@@ -132,9 +141,18 @@ def _cued(text: str) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _search_words(text: str) -> list[str]:
     """Return what can be searched for: quoted texts if there are any, else the words that are not of the asking."""
-    quoted = [a or b or c for a, b, c in re.findall(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'", text)]
+    quoted = [a or b or c for a, b, c in _QUOTED.findall(text)]
     words = (word.strip(".-:") for word in re.findall(r"[\w.:-]+", text))
     return quoted or [word for word in dict.fromkeys(words) if word and word.lower() not in _SEARCH_WORDS]
+
+
+def _contents(text: str, paths: list[str]) -> list[str]:
+    """Return what a file is to hold, where the request says it: in quotes, or in the place where one says it."""
+    if quoted_texts := [a or b or c for a, b, c in _QUOTED.findall(text)]:
+        return quoted_texts
+    leading = _CONTENT.search(text)
+    found = next((part for part in (leading.groups() if leading else ()) if part), "").strip(" .:")
+    return [found] if found and found not in paths else []
 
 
 def _string(limit: int) -> dict[str, Any]:
@@ -212,7 +230,7 @@ def fresh_results(messages: tuple[Message, ...]) -> tuple[ToolMessage, ...]:
 
 def quoted(results: tuple[ToolMessage, ...]) -> str:
     """Return results as an answer: the text itself, the first lines of it where it is long."""
-    return "\n\n".join(_quotation(result.text.strip()) for result in results)
+    return "\n\n".join(_quotation(result.text.strip("\n").rstrip()) for result in results)
 
 
 def _quotation(text: str) -> str:
@@ -220,19 +238,22 @@ def _quotation(text: str) -> str:
     shown = "\n".join(line[:MAX_QUOTED_LINE] for line in lines[:MAX_QUOTED_LINES])
     more = len(lines) - MAX_QUOTED_LINES
     if len(lines) == 1:
-        return shown
+        return shown.strip()
     fence = "````" if "```" in shown else "```"
     return f"{fence}\n{shown}\n{fence}" + (f"\n{more} more lines are left out here." if more > 0 else "")
 
 
-def answer_request(request: ModelRequest, model: str) -> ModelRequest:
+def answer_request(request: ModelRequest, model: str, *, small: bool) -> ModelRequest:
     """Return the call for an answer in words: our small prompt, and the end of the conversation as plain text.
 
-    Tool results become what a person could have pasted, since the model knows no other form.
+    Tool results become what a person could have pasted, since the model knows no other form; those that were
+    answered already are left out. With `small` weights, so is every exchange that used a tool, and older talk.
     """
+    messages = _talk(request.messages) if small else request.messages
     kept: list[Message] = []
     room = MAX_CHARS
-    for message in reversed([plain for row in request.messages for plain in _plain(row)]):
+    fresh = fresh_results(request.messages)
+    for message in reversed([plain for row in messages for plain in _plain(row, fresh)]):
         room -= len(message.text)
         if room < 0 and kept:
             break
@@ -248,13 +269,30 @@ def answer_request(request: ModelRequest, model: str) -> ModelRequest:
     )
 
 
-def _plain(message: Message) -> list[UserMessage | AssistantMessage]:
+def _talk(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the last few messages of a conversation, without the exchanges that used a tool."""
+    exchanges: list[list[Message]] = []
+    for message in messages:
+        if isinstance(message, UserMessage) or not exchanges:
+            exchanges.append([])
+        exchanges[-1].append(message)
+    spoken = [
+        exchange
+        for exchange in exchanges
+        if exchange is exchanges[-1] or not any(isinstance(message, ToolMessage) for message in exchange)
+    ]
+    return tuple(message for exchange in spoken for message in exchange)[-MAX_TALK:]
+
+
+def _plain(message: Message, fresh: tuple[ToolMessage, ...]) -> list[UserMessage | AssistantMessage]:
     match message:
         case UserMessage():
             return [user_text(_cut(message.text, MAX_CHARS))]
         case AssistantMessage():
             return [AssistantMessage(text=_cut(message.text, MAX_RESULT))] if message.text.strip() else []
         case ToolMessage():
+            if message not in fresh:
+                return []
             shown = _cut(message.text.strip(), MAX_RESULT) or "nothing"
             return [user_text(f"The result is:\n\n{shown}\n\nTell me in one sentence what this says.")]
         case NoteMessage():

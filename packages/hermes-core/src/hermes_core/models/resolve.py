@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,6 +25,9 @@ from hermes_core.models.pool import ProviderPool
 from hermes_core.models.provider import Endpoint, Provider
 from hermes_core.models.weights import find_weights, weights_name
 
+if TYPE_CHECKING:
+    from hermes_core.models.picker import Picker
+
 LOCAL_CONTEXT = 8192
 
 
@@ -38,6 +42,7 @@ class Models:
         self.note = ""
         self._servers = servers
         self._pool = ProviderPool(self._make)
+        self._picker: Picker | None = None
 
     async def resolve(self, model: str = "", provider: str = "", *, current: str = "") -> Endpoint:
         """Return where a model answers. `model`: `name`, `provider:name`, `provider/name`, or empty for the default.
@@ -66,6 +71,15 @@ class Models:
                     return endpoint
         return await self._on_this_machine(choice.model)
 
+    @property
+    def picker(self) -> Picker:
+        """The list of what can be chosen; the same one until the settings change."""
+        if self._picker is None:
+            from hermes_core.models.picker import Picker
+
+            self._picker = Picker(self.config)
+        return self._picker
+
     def provider(self, endpoint: Endpoint) -> Provider:
         """Return the provider of an endpoint: the same one for the same address, key and way of speaking."""
         return self._pool.get(endpoint)
@@ -73,6 +87,7 @@ class Models:
     async def reload(self, config: Config) -> None:
         """Use new settings from the next `resolve` on. Running calls end over the connections they have."""
         self.config = config
+        self._picker = None
         await self._pool.retire_all()
 
     async def warm(self) -> None:
