@@ -10,7 +10,7 @@ import anyio
 import msgspec
 import pytest
 from hermes_core import ids
-from hermes_core.questions import Clarify, ClarifyItem, Question, Secret, Sudo
+from hermes_core.questions import Approval, ApprovalAnswer, Clarify, ClarifyItem, Question, Secret, Sudo
 from hermes_core.testing import ScriptedModel
 from hermes_core.tools.builtin import builtin_tools
 from hermes_core.tools.tool import Tool, ToolContext, ToolResult
@@ -48,13 +48,28 @@ async def ask(args: AskArgs, context: ToolContext) -> ToolResult:
     return ToolResult(f"answer: {msgspec.to_builtins(answer)}")
 
 
+async def risk(args: AskArgs, context: ToolContext) -> ToolResult:
+    question = Approval(
+        id=ids.request_id(),
+        turn_id="",
+        tool_call_id=context.tool_call_id,
+        tool="risk",
+        command=args.kind,
+        description="",
+    )
+    answer = await context.ask(question)
+    allowed = isinstance(answer, ApprovalAnswer) and answer.choice != "deny"
+    return ToolResult(f"{args.kind} was {'done' if allowed else 'left'}")
+
+
 ASK = Tool(name="ask", description="Ask.", args=AskArgs, run=ask, toolset="test")
+RISK = Tool(name="risk", description="Ask, side by side.", args=AskArgs, run=risk, toolset="test", parallel=True)
 
 
 @pytest.fixture
 async def gateway(model: ScriptedModel) -> AsyncGenerator[Gateway]:
     """Run a gateway whose agent can ask everything there is to ask."""
-    async with local_gateway(tools=[*builtin_tools(), ASK]) as gateway:
+    async with local_gateway(tools=[*builtin_tools(), ASK, RISK]) as gateway:
         yield gateway
 
 
@@ -111,6 +126,34 @@ async def test_an_answer_reaches_the_question_that_it_names_and_no_other(host: L
     await host.event("message.complete")
     outcomes = [event["payload"]["outcome"] for event in host.events("tool.complete")]
     assert outcomes == ["denied", "ok"]
+
+
+async def test_of_two_approvals_that_wait_at_once_only_the_named_one_is_answered(
+    host: LocalHost, session_id: str
+) -> None:
+    """HA-053."""
+    text = '[[call risk {"kind":"one"}]] [[call risk {"kind":"two"}]] [[echo Done.]]'
+    await host.call("prompt.submit", session_id=session_id, text=text)
+    by_command = {}
+    for _ in range(2):
+        asked = (await host.event("approval.request"))["payload"]
+        by_command[asked["command"]] = asked["request_id"]
+    await host.call("approval.respond", session_id=session_id, request_id=by_command["two"], choice="once")
+    assert (await host.event("tool.complete"))["payload"]["result"] == "two was done"
+    waiting = (await host.call("session.activate", session_id=session_id))["open_questions"]
+    assert [question["payload"]["request_id"] for question in waiting] == [by_command["one"]]
+    await host.call("approval.respond", session_id=session_id, request_id=by_command["one"], choice="deny")
+    assert (await host.event("tool.complete"))["payload"]["result"] == "one was left"
+
+
+async def test_all_approvals_that_wait_can_be_answered_at_once(host: LocalHost, session_id: str) -> None:
+    text = '[[call risk {"kind":"one"}]] [[call risk {"kind":"two"}]] [[echo Done.]]'
+    await host.call("prompt.submit", session_id=session_id, text=text)
+    for _ in range(2):
+        await host.event("approval.request")
+    reply = await host.call("approval.respond", session_id=session_id, choice="once", all=True)
+    assert reply == {"resolved": 2}
+    assert sorted(await results(host)) == ["one was done", "two was done"]
 
 
 @pytest.mark.parametrize("choice", ["maybe", "", "ONCE", "yes"])
@@ -274,6 +317,34 @@ async def test_an_interrupt_is_served_while_the_turn_waits(host: LocalHost, sess
     assert (await host.event("sudo.expire"))["payload"]["reason"] == "withdrawn"
     assert await host.call("sudo.respond", request_id=asked["request_id"], password="x") == {"status": "expired"}
     assert len(host.events("message.complete")) == 1
+
+
+WAITS = {
+    "the model": ("[[stall]] [[echo late]]", "message.start"),
+    "its answer": ("[[echo early]] [[stall]]", "message.delta"),
+    "a tool": ('[[call terminal {"command":"sleep 300"}]]', "tool.start"),
+    "an approval": (removing("x"), "approval.request"),
+    "a clarification": ('[[call ask {"kind":"one"}]]', "clarify.request"),
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+async def test_an_interrupted_turn_ends_once_and_leaves_the_session_idle(
+    what: str, host: LocalHost, session_id: str
+) -> None:
+    """HA-059."""
+    text, begun = WAITS[what]
+    await host.call("prompt.submit", session_id=session_id, text=text)
+    await host.event(begun)
+    reply = await host.call("session.interrupt", session_id=session_id)
+    assert reply["interrupted"] is True
+    assert (await host.event("message.complete"))["payload"]["status"] == "interrupted"
+    assert (await host.call("session.activate", session_id=session_id))["status"] == "idle"
+    await host.call("prompt.submit", session_id=session_id, text="hello")
+    assert (await host.event("message.complete"))["payload"]["status"] == "complete"
+    assert len(host.events("message.complete")) == 2
+    started = [event["payload"]["tool_id"] for event in host.events("tool.start")]
+    assert [event["payload"]["tool_id"] for event in host.events("tool.complete")] == started
 
 
 async def test_an_interrupt_with_nothing_running_answers_and_spares_the_next_prompt(

@@ -168,6 +168,21 @@ async def test_a_switch_without_a_session_is_global(host: LocalHost, model: Scri
     assert (await host.call("config.get", key="model"))["value"] == "other"
 
 
+async def test_without_an_id_the_only_session_of_the_client_is_meant(
+    host: LocalHost, session_id: str, model: ScriptedModel
+) -> None:
+    """The specification's own form: `command.dispatch {"command": "/model X"}`."""
+    await host.call("command.dispatch", command="/model other")
+    assert await ask_model(host, session_id, model) == "other"
+    assert (await host.call("config.get", key="model"))["value"] == "m"
+
+
+async def test_without_an_id_nothing_is_guessed_among_several_sessions(host: LocalHost, session_id: str) -> None:
+    await host.call("session.create")
+    with pytest.raises(Refused, match="4001"):
+        await host.call("command.dispatch", command="/model other")
+
+
 async def test_a_new_session_may_choose_its_model(host: LocalHost, model: ScriptedModel) -> None:
     created = await host.call("session.create", model="other")
     assert created["info"]["model"] == "other"

@@ -22,6 +22,11 @@ class Client(Protocol):
         """Send this session's events to the client, from now on and after the reply. Twice is once."""
         ...
 
+    @property
+    def sessions(self) -> list[Session]:
+        """The live sessions that the client is attached to."""
+        ...
+
     def tell(self, params: EventParams) -> None:
         """Send one event to this client only."""
         ...
@@ -38,6 +43,19 @@ class Call:
         self.gateway = gateway
         self.client = client
         self.runtime = gateway.runtime
+
+    def meant(self, session_id: str) -> Session | None:
+        """Return the session that a call is about which may leave out its id: the one the client is attached to.
+
+        None where it is attached to none. Raises WireError 4001 for an id that is not live, and where several
+        could be meant.
+        """
+        if session_id:
+            return self.session(session_id)
+        attached = self.client.sessions
+        if len(attached) > 1:
+            raise WireError(NO_SESSION, f"{len(attached)} sessions are open: a session_id is needed to tell which.")
+        return attached[0] if attached else None
 
     def session(self, session_id: str) -> Session:
         """Return the live session with this runtime id. Raises WireError 4001."""

@@ -114,6 +114,11 @@ class Connection:
             self._tasks.start_soon(self._work, work)
         await self._outlet.drain()
 
+    @property
+    def sessions(self) -> list[Session]:
+        """The live sessions whose events this client gets."""
+        return [session for session in self._gateway.runtime.sessions.values() if session.id in self._attached]
+
     def subscribe(self, session: Session) -> Subscription | None:
         """Begin to listen to `session`; None when this client does already."""
         if session.id in self._attached:
@@ -178,6 +183,10 @@ class _Asking:
         self._outlet = outlet
         self.attached: list[tuple[Session, Subscription]] = []
         self.later: list[Callable[[], Awaitable[None]]] = []
+
+    @property
+    def sessions(self) -> list[Session]:
+        return self._connection.sessions
 
     def attach(self, session: Session) -> None:
         subscription = self._connection.subscribe(session)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hermes_core.session.session import Session
-
 from hermes_tui_gateway import slash
 from hermes_tui_gateway.call import Call
 from hermes_tui_gateway.codes import MALFORMED, WireError
@@ -53,8 +51,8 @@ async def dispatch(call: Call, params: DispatchParams) -> CommandResult:
         text = params.command
     else:
         raise WireError(MALFORMED, "A command is required: `command` with a whole line, or `name` and `arg`.")
-    session = _session(call, params.session_id)
-    return await slash.run(call, session, slash.read(text))
+    line = slash.read(text)
+    return await slash.run(call, call.meant(params.session_id), line)
 
 
 async def execute(call: Call, params: SlashParams) -> CommandResult:
@@ -85,7 +83,3 @@ async def complete(call: Call, params: CompleteSlashParams) -> CompletionResult:
         for command in found
     ]
     return CompletionResult(items=items, replace_from=1)
-
-
-def _session(call: Call, session_id: str) -> Session | None:
-    return call.session(session_id) if session_id else None
