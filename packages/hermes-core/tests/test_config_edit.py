@@ -219,6 +219,17 @@ def test_a_key_with_a_dot_in_it_is_given_in_parts(hermes_home: Path) -> None:
     assert load_config().providers["my.host"].base_url == "http://h/v1"
 
 
+def test_half_a_character_is_written_as_a_whole_one(hermes_home: Path) -> None:
+    """HA-098."""
+    set_value(hermes_home, "model.default", "a\ud83d")
+    assert load_config().model.default == "a\ufffd"
+
+
+def test_a_placeholder_can_be_set(hermes_home: Path) -> None:
+    set_value(hermes_home, "model.api_key", "${SOME_KEY}")
+    assert load_config().raw["model"]["api_key"] == "${SOME_KEY}"
+
+
 def test_a_word_that_older_yaml_takes_for_a_boolean_is_quoted(hermes_home: Path) -> None:
     set_value(hermes_home, "approvals.mode", "off")
     assert (hermes_home / "config.yaml").read_text() == 'approvals:\n  mode: "off"\n'

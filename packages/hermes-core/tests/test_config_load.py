@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hermes_core.config import load_config
+from hermes_core.config import load_config, set_value
 from hermes_core.errors import ConfigError
 
 
@@ -188,6 +188,30 @@ def test_a_placeholder_without_a_variable_is_no_key_but_stays_visible_elsewhere(
     settings(hermes_home, "model: {default: '${NAME}', api_key: '${KEY}'}\n")
     config = load_config()
     assert (config.model.default, config.model.api_key) == ("${NAME}", "")
+
+
+def test_half_a_character_in_a_value_is_replaced_before_anyone_has_to_send_it(hermes_home: Path) -> None:
+    """HA-098."""
+    settings(hermes_home, 'model: {default: "a\\ud83d"}\ndisplay: {skin: "\\ude00"}\n')
+    config = load_config()
+    assert config.model.default == "a\ufffd"
+    assert config.raw["display"]["skin"].encode()
+
+
+def test_a_home_that_is_a_file_is_an_error(hermes_home: Path) -> None:
+    """HA-140."""
+    hermes_home.write_text("not a folder")
+    with pytest.raises(ConfigError, match="Not a directory"):
+        load_config()
+    with pytest.raises(ConfigError, match="cannot be created"):
+        set_value(hermes_home, "agent.max_turns", 1)
+    assert hermes_home.read_text() == "not a folder"
+
+
+def test_settings_that_are_nested_without_end_are_an_error(hermes_home: Path) -> None:
+    settings(hermes_home, "a: " + "{b: " * 50 + "1" + "}" * 50)
+    with pytest.raises(ConfigError, match="levels deep"):
+        load_config()
 
 
 def test_the_process_environment_counts_more_than_the_file_of_variables(hermes_home: Path) -> None:

@@ -49,7 +49,7 @@ def load_config(home: Path | None = None, environ: Mapping[str, str] | None = No
         return _config(home, merged, Section({}, path), {})
     from hermes_core.config.document import expand, parse_document
 
-    raw = parse_document(text, path)
+    raw = expand(parse_document(text, path), {})
     return _config(home, merged, Section(expand(raw, merged), path), raw)
 
 

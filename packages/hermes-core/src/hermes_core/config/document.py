@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from hermes_core.content import clean
 from hermes_core.errors import ConfigError
 
 PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -66,12 +67,15 @@ def kind_of(value: object) -> str:
 
 
 def expand(value: Any, environ: Mapping[str, str], depth: int = 0) -> Any:
-    """Return `value` with each `${NAME}` in its texts replaced from `environ`; unknown names stay as written."""
+    """Return `value` with each `${NAME}` in its texts replaced from `environ`; unknown names stay as written.
+
+    Half characters (lone surrogates, which an escape in YAML can make) are replaced: no transport could send them.
+    """
     if depth > MAX_DEPTH:
         raise ConfigError(f"The settings are nested more than {MAX_DEPTH} levels deep.")
     match value:
         case str():
-            return PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value)
+            return clean(PLACEHOLDER.sub(lambda match: environ.get(match[1], match[0]), value))
         case list():
             return [expand(item, environ, depth + 1) for item in cast("list[Any]", value)]
         case dict():

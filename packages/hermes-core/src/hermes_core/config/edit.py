@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
-from hermes_core.config.document import kind_of, parse_document
+from hermes_core.config.document import expand, kind_of, parse_document
 from hermes_core.config.home import CONFIG_NAME, read_text, write_lock, write_private
 from hermes_core.errors import ConfigError, InvalidInput
 
@@ -29,6 +29,7 @@ def set_value(home: Path, key: str | Sequence[str], value: Any) -> None:
     with write_lock(home):
         path = home / CONFIG_NAME
         text = read_text(path) or ""
+        value = expand(value, {})  # whole characters only; placeholders stay
         wanted = _with_value(parse_document(text, path), parts, value, path)
         write_private(path, _edited(text, parts, value, wanted, path))
 

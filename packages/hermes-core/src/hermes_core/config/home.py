@@ -66,7 +66,7 @@ def write_private(path: Path, text: str) -> None:
         # mkstemp makes the file 0600, so that nobody can read it between creation and rename.
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8", "surrogatepass"))
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)  # noqa: PTH105 - the names are strings already
