@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -166,7 +167,7 @@ async def test_system_and_developer_texts_lie_over_the_core_prompt_for_this_call
 async def test_the_turn_is_the_last_user_message_and_foreign_tool_history_is_left_out(
     hermes_home: Path, sdk: Sdk
 ) -> None:
-    messages = [
+    messages: list[Any] = [
         {"role": "user", "content": "first"},
         {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function", "function": {}}]},
         {"role": "tool", "tool_call_id": "1", "content": "from another model"},

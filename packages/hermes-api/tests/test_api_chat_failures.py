@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx2
@@ -15,7 +16,7 @@ from openai import APIError, APIStatusError, AsyncOpenAI
 
 pytestmark = pytest.mark.anyio
 Sdk = Callable[[ApiServer], AsyncOpenAI]
-HI = [{"role": "user", "content": "hi"}]
+HI: list[Any] = [{"role": "user", "content": "hi"}]
 
 
 async def stream_text(api: ApiServer) -> str:
@@ -34,7 +35,7 @@ async def test_a_stream_that_fails_ends_with_an_error_and_another_finish(
     script = [answer(spoken, Cut(), tail=False)] if spoken else [refusal(400, "No such thing.")]
     async with api_server(hermes_home, *script, *script) as api, sdk(api) as ai:
         raw = await stream_text(api)
-        stream = await ai.chat.completions.create(model="hermes-agent", messages=HI, stream=True)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        stream = await ai.chat.completions.create(model="hermes-agent", messages=HI, stream=True)
         with pytest.raises(APIError):
             async for _ in stream:
                 pass
@@ -52,7 +53,7 @@ async def test_a_whole_answer_that_fails_is_an_error_status_and_not_tried_again(
     script = [answer(spoken, Cut(), tail=False)] if spoken else [refusal(401, "Wrong provider key.")]
     async with api_server(hermes_home, *script) as api, sdk(api) as ai:
         with pytest.raises(APIStatusError) as failed:
-            await ai.with_options(max_retries=2).chat.completions.create(model="hermes-agent", messages=HI)  # pyright: ignore[reportArgumentType]
+            await ai.with_options(max_retries=2).chat.completions.create(model="hermes-agent", messages=HI)
         assert len(api.model.requests) == 1
         session_id = failed.value.response.headers["x-hermes-session-id"]
         rows = await api.runtime.store.messages(session_id)
@@ -69,8 +70,8 @@ async def test_a_cut_answer_says_length_streamed_and_whole(hermes_home: Path, sd
     """HA-103: the cut can be seen, and no internal text stands in the content."""
     cut = answer("As far as it we", Finish("length"))
     async with api_server(hermes_home, cut, cut) as api, sdk(api) as ai:
-        whole = await ai.chat.completions.with_raw_response.create(model="hermes-agent", messages=HI)  # pyright: ignore[reportArgumentType]
-        stream = await ai.chat.completions.create(model="hermes-agent", messages=HI, stream=True)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        whole = await ai.chat.completions.with_raw_response.create(model="hermes-agent", messages=HI)
+        stream = await ai.chat.completions.create(model="hermes-agent", messages=HI, stream=True)
         chunks = [chunk async for chunk in stream]
     completion = whole.parse()
     assert completion.choices[0].finish_reason == "length"
@@ -86,7 +87,7 @@ async def test_a_used_up_step_budget_is_no_normal_stop(hermes_home: Path, sdk: S
     loop = [answer(call("todo")) for _ in range(4)]
     async with api_server(hermes_home, *loop, config=["agent: {max_turns: 2}"]) as api, sdk(api) as ai:
         with pytest.raises(APIStatusError) as failed:
-            await ai.chat.completions.create(model="hermes-agent", messages=HI)  # pyright: ignore[reportArgumentType]
+            await ai.chat.completions.create(model="hermes-agent", messages=HI)
         raw = await stream_text(api)
     assert failed.value.code == "budget"
     assert '"finish_reason":"error"' in raw
@@ -152,3 +153,77 @@ async def test_a_client_that_leaves_while_the_model_is_silent_frees_its_place(he
             while (again := await http.post(url, json={"messages": HI})).status_code == 429:
                 await anyio.lowlevel.checkpoint()
     assert again.status_code == 200
+
+
+async def test_a_client_that_reads_nothing_is_dropped_and_its_turn_interrupted(
+    hermes_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that stalls holds neither the turn nor memory."""
+    monkeypatch.setattr("hermes_api.sse.STALL_SECONDS", 0.2)
+    monkeypatch.setattr("hermes_api.sse.KEEPALIVE_SECONDS", 0.1)
+    text = "[[text n=20000 size=4000]] [[stall]]"
+    async with api_server(hermes_home) as api:
+        body = b'{"messages":[{"role":"user","content":"%b"}],"stream":true}' % text.encode()
+        request = (
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n"
+            b"Authorization: Bearer %b\r\nX-Hermes-Session-Id: slow\r\n\r\n%b" % (len(body), KEY.encode(), body)
+        )
+        async with await anyio.connect_tcp("127.0.0.1", api.port) as client:
+            await client.send(request)
+            await api.model.wait_for_requests(1)
+            with anyio.fail_after(30):
+                while api.runtime.find("slow") is not None:
+                    await anyio.lowlevel.checkpoint()
+        rows = [row.message for row in await api.runtime.store.messages("slow")]
+    assert isinstance(rows[-1], AssistantMessage)
+    assert rows[-1].finish == "interrupted"
+
+
+async def test_a_silent_turn_keeps_the_stream_alive_with_comments(
+    hermes_home: Path, sdk: Sdk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HA-106: comments that the official client does not show, and the first byte before the model has said any."""
+    monkeypatch.setattr("hermes_api.sse.KEEPALIVE_SECONDS", 0.02)
+    silent = answer(Stall(), "At last.")
+    async with api_server(hermes_home, silent, silent) as api, sdk(api) as ai:
+        async with httpx2.AsyncClient(headers=api.headers, timeout=30) as http:
+            body = {"messages": HI, "stream": True}
+            async with http.stream("POST", f"{api.url}/v1/chat/completions", json=body) as reply:
+                lines = reply.aiter_lines()
+                assert '"role":"assistant"' in await anext(lines)
+                comments = 0
+                async for line in lines:
+                    comments += line == ": keepalive"
+                    if comments == 3:
+                        break
+                api.model.release()
+                rest = "\n".join([line async for line in lines])
+        assert "At last." in rest
+        stream = await ai.chat.completions.create(model="hermes-agent", messages=HI, stream=True)
+        await api.model.wait_for_stall()
+        api.model.release()
+        texts = [chunk.choices[0].delta.content or "" async for chunk in stream]
+    assert "".join(texts) == "At last."
+
+
+async def test_keys_appear_in_no_answer_no_log_and_no_file(hermes_home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """HA-145, HA-155: not after a turn that works, nor after one that fails, nor do message texts reach the log."""
+    caplog.set_level("DEBUG", logger="hermes_api")
+    caplog.set_level("DEBUG", logger="hermes_core")
+    said = [{"role": "user", "content": "my client_secret is abc123xyz"}]
+    async with (
+        api_server(hermes_home, answer("ok"), refusal(401, "Key provider-key-1 is wrong.")) as api,
+        httpx2.AsyncClient(headers=api.headers) as http,
+    ):
+        url = f"{api.url}/v1/chat/completions"
+        answers = [await http.post(url, json={"messages": said}) for _ in range(2)]
+    assert [reply.status_code for reply in answers] == [200, 502]
+    shown = "".join(reply.text + str(reply.headers) for reply in answers)
+    files = [path async for path in anyio.Path(hermes_home).glob("sessions.sqlite3*")]
+    kept = b"".join([await path.read_bytes() for path in files])
+    assert b"client_secret" in kept
+    for secret in (KEY, "provider-key-1"):
+        assert secret not in shown
+        assert secret not in caplog.text
+        assert secret.encode() not in kept
+    assert "abc123xyz" not in caplog.text

@@ -19,22 +19,20 @@ pytestmark = pytest.mark.anyio
 Sdk = Callable[[ApiServer], AsyncOpenAI]
 
 
-async def ask(
-    api: ApiServer, messages: list[dict[str, Any]], *, stream: bool = False, session: str = ""
-) -> tuple[str, str]:
+async def ask(api: ApiServer, messages: list[Any], *, stream: bool = False, session: str = "") -> tuple[str, str]:
     """Ask as a frontend does; return the answer and the session's id."""
     headers = api.headers | ({"X-Hermes-Session-Id": session} if session else {})
     async with AsyncOpenAI(base_url=f"{api.url}/v1", api_key="x", default_headers=headers, max_retries=0) as ai:
         if stream:
             reply = await ai.chat.completions.with_raw_response.create(
                 model="hermes-agent",
-                messages=messages,  # pyright: ignore[reportArgumentType]
+                messages=messages,
                 stream=True,
             )
             chunks = [chunk async for chunk in reply.parse()]
             text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
             return text, reply.headers["x-hermes-session-id"]
-        whole = await ai.chat.completions.with_raw_response.create(model="hermes-agent", messages=messages)  # pyright: ignore[reportArgumentType]
+        whole = await ai.chat.completions.with_raw_response.create(model="hermes-agent", messages=messages)
         return whole.parse().choices[0].message.content or "", whole.headers["x-hermes-session-id"]
 
 
@@ -153,6 +151,7 @@ async def test_two_requests_for_one_session_take_turns_and_the_second_gets_its_f
     hermes_home: Path,
 ) -> None:
     """HA-106: the role chunk comes while another turn still holds the session."""
+    rest = ""
     async with (
         api_server(hermes_home, answer(Stall(), "first"), answer("second")) as api,
         anyio.create_task_group() as tasks,

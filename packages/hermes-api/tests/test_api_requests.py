@@ -122,6 +122,7 @@ async def test_unknown_paths_and_methods_are_refused_in_json(hermes_home: Path) 
         ("/v1/chat/completions", b'{"messages"', None),
         ("/v1/chat/completions", b"\xff\xfe", None),
         ("/v1/chat/completions", b"{}", "messages"),
+        ("/v1/chat/completions", b'{"messages": [{"role": "user", "content": ' + b"[" * 100_000, None),
         ("/v1/chat/completions", b'{"messages": []}', "messages"),
         ("/v1/chat/completions", b'{"messages": "hi"}', "messages"),
         ("/v1/chat/completions", b'{"messages": ["x"]}', "messages[0]"),
@@ -213,13 +214,13 @@ async def test_a_refused_client_that_still_sends_its_body_reads_the_refusal(herm
 async def test_too_many_turns_at_once_are_told_to_come_back(hermes_home: Path) -> None:
     lines = ["gateway: {api_server: {max_concurrent_runs: 1}}"]
     body = {"messages": [{"role": "user", "content": "hi"}]}
+    first: list[httpx2.Response] = []
     async with (
         api_server(hermes_home, answer(Stall(), "first"), config=lines) as api,
         httpx2.AsyncClient(headers=api.headers) as http,
         anyio.create_task_group() as tasks,
     ):
         url = f"{api.url}/v1/chat/completions"
-        first: list[httpx2.Response] = []
 
         async def ask() -> None:
             first.append(await http.post(url, json=body))

@@ -9,7 +9,7 @@ from hermes_api.errors import ApiError
 
 MAX_BODY = 10_000_000
 """Bytes of a request body, however it is framed."""
-BODY_SECONDS = 60.0
+BODY_SECONDS = 120.0
 """Time to send a whole body."""
 DRAIN_BYTES = 3 * MAX_BODY
 DRAIN_SECONDS = 5.0

@@ -104,7 +104,7 @@ def _hypercorn(descriptor: int) -> Config:
     config.h11_max_incomplete_size = 64 * 1024
     config.graceful_timeout = 0.5
     config.errorlog = logging.getLogger("hermes_api.hypercorn")
-    config.loglevel = "WARNING"
+    config.errorlog.setLevel(logging.WARNING)  # it would say on every start what we say ourselves
     config.accesslog = None
     return config
 

@@ -76,8 +76,13 @@ class Service:
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """Return the value of a request header, empty when it is not there."""
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+    """Return the value of a request header, empty when it is not there. UTF-8, which is what clients mean, or else
+    Latin-1."""
+    value = next((value for key, value in scope["headers"] if key == name), b"")
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def session_header(scope: Scope) -> str:
@@ -102,4 +107,4 @@ def session_key_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     if len(value) > MAX_SESSION_KEY or not value.isprintable():
         message = f"X-Hermes-Session-Key must be at most {MAX_SESSION_KEY} characters without control characters."
         raise ApiError(400, message, "invalid_session_key", param="X-Hermes-Session-Key")
-    return [(b"x-hermes-session-key", value.encode("latin-1"))]
+    return [(b"x-hermes-session-key", value.encode())]

@@ -64,7 +64,7 @@ class EventStream:
             if self.started and not self._sending and quiet >= KEEPALIVE_SECONDS:
                 await self.write(KEEPALIVE)
             else:
-                await anyio.sleep(max(KEEPALIVE_SECONDS - quiet, 1.0))
+                await anyio.sleep(max(KEEPALIVE_SECONDS - quiet, KEEPALIVE_SECONDS / 10))
 
     async def _deliver(self, message: dict[str, Any]) -> None:
         self._written = anyio.current_time()

@@ -152,7 +152,7 @@ class ChatCompletions:
         not to."""
         error = self._service.refusals.of_code(end.code or "internal", end.error or "The turn was interrupted.")
         error.headers.pop("Retry-After", None)
-        error.headers.update({name.decode("latin-1"): value.decode("latin-1") for name, value in headers})
+        error.headers.update({name.decode("latin-1"): value.decode("utf-8") for name, value in headers})
         error.headers["x-should-retry"] = "false"
         return error
 
@@ -205,7 +205,7 @@ def _session(order: _Order, stored_id: str) -> list[tuple[bytes, bytes]]:
     """Return the response headers that name the session; a session that is not kept has none."""
     if order.asked.ephemeral:
         return list(order.headers)
-    return [(b"x-hermes-session-id", stored_id.encode("latin-1", "replace")), *order.headers]
+    return [(b"x-hermes-session-id", stored_id.encode("utf-8", "replace")), *order.headers]
 
 
 def _is_task(conversation: Conversation) -> bool:

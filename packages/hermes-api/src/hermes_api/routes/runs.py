@@ -68,7 +68,7 @@ class RunStart:
             send,
             RunStarted(run_id=run_id, session_id=status.session_id),
             202,
-            [(b"x-hermes-session-id", status.session_id.encode("latin-1", "replace")), *headers],
+            [(b"x-hermes-session-id", status.session_id.encode("utf-8", "replace")), *headers],
         )
 
 

@@ -27,7 +27,7 @@ def decode(body: bytes, kind: type[Body]) -> Body:
             field = f"{field}.{missing[1]}" if field else missing[1]
             raise ApiError(400, f"'{field}' is missing.", "missing_field", param=field) from None
         raise ApiError(400, f"'{field}' is wrong: {_PATH.sub('', text)}.", "invalid_type", param=field) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ApiError(400, "The request body is not valid JSON.", "invalid_json") from None
 
 
