@@ -332,7 +332,7 @@ WAITS = {
 async def test_an_interrupted_turn_ends_once_and_leaves_the_session_idle(
     what: str, host: LocalHost, session_id: str
 ) -> None:
-    """HA-059."""
+    """HA-059, HA-073."""
     text, begun = WAITS[what]
     await host.call("prompt.submit", session_id=session_id, text=text)
     await host.event(begun)
@@ -350,7 +350,7 @@ async def test_an_interrupted_turn_ends_once_and_leaves_the_session_idle(
 async def test_an_interrupt_with_nothing_running_answers_and_spares_the_next_prompt(
     host: LocalHost, session_id: str
 ) -> None:
-    """HA-056."""
+    """HA-056, HA-067."""
     for _ in range(20):
         idle = await host.call("session.interrupt", session_id=session_id)
         assert idle["status"] == "interrupted"

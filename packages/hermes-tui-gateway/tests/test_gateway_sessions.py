@@ -74,6 +74,24 @@ async def test_the_history_shows_texts_and_calls_with_the_rows_that_rewind_needs
     assert (answer["text"], answer["row_id"] > user["row_id"]) == ("Done.", True)
 
 
+async def test_a_long_history_comes_in_pages(host: LocalHost) -> None:
+    """HA-015: the whole in stable order, and no result is parted from its call."""
+    session_id = (await host.call("session.create"))["session_id"]
+    for number in range(4):
+        call = f'[[call terminal {{"command":"echo {number}"}}]] [[echo Done.]]'
+        await turn(host, session_id, call)
+    whole = await host.call("session.history", session_id=session_id)
+    assert "before" not in whole
+    for limit in (1, 2, 3, 5, 15, 100):
+        pages = [await host.call("session.history", session_id=session_id, limit=limit)]
+        while "before" in pages[0]:
+            more = await host.call("session.history", session_id=session_id, limit=limit, before=pages[0]["before"])
+            pages.insert(0, more)
+        assert [row for page in pages for row in page["messages"]] == whole["messages"]
+        assert all(page["count"] == whole["count"] == 16 for page in pages)
+        assert all(len(page["messages"]) <= limit + 1 for page in pages)
+
+
 async def test_a_submit_names_the_row_that_it_stored(host: LocalHost) -> None:
     session_id = (await host.call("session.create"))["session_id"]
     reply = await host.call("prompt.submit", session_id=session_id, text="hello")
@@ -92,6 +110,30 @@ async def test_a_prompt_may_be_made_of_parts(host: LocalHost, model: ScriptedMod
     assert "image_url" in str(model.requests[0]["messages"][-1])
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/a.png",
+        "http://169.254.169.254/latest",
+        "https://example.org/a.png",
+        "file:///etc/passwd",
+        "data:text/plain;base64,AAAA",
+        "data:image/png;base64,",
+        "",
+    ],
+)
+async def test_an_image_that_would_have_to_be_fetched_is_refused(
+    url: str, host: LocalHost, model: ScriptedModel
+) -> None:
+    """HA-144."""
+    session_id = (await host.call("session.create"))["session_id"]
+    with pytest.raises(Refused, match="4015"):
+        part = {"type": "image_url", "image_url": {"url": url}}
+        await host.call("prompt.submit", session_id=session_id, text=[part])
+    assert model.requests == []
+    assert (await host.call("session.history", session_id=session_id))["count"] == 0
+
+
 @pytest.mark.parametrize("text", ["", "  \n ", []])
 async def test_an_empty_prompt_is_refused(text: object, host: LocalHost) -> None:
     session_id = (await host.call("session.create"))["session_id"]
@@ -99,12 +141,16 @@ async def test_an_empty_prompt_is_refused(text: object, host: LocalHost) -> None
         await host.call("prompt.submit", session_id=session_id, text=text)
 
 
-async def test_a_message_that_begins_with_a_path_is_a_message(host: LocalHost, model: ScriptedModel) -> None:
+@pytest.mark.parametrize(
+    "text", ["/etc/hosts explain", "/tmp", "/usr/bin/x:45", "// note", "/approved plan", "/stop it"]
+)
+async def test_a_message_that_begins_with_a_path_is_a_message(text: str, host: LocalHost, model: ScriptedModel) -> None:
+    """HA-132."""
     session_id = (await host.call("session.create"))["session_id"]
-    reply = await host.call("prompt.submit", session_id=session_id, text="/etc/hosts is wrong")
+    reply = await host.call("prompt.submit", session_id=session_id, text=text)
     await host.event("message.complete")
     assert reply["status"] == "streaming"
-    assert "/etc/hosts is wrong" in str(model.requests[0]["messages"])
+    assert text in str(model.requests[0]["messages"])
 
 
 async def test_a_failed_turn_ends_once_with_its_error_and_no_error_event(host: LocalHost) -> None:
@@ -238,6 +284,7 @@ async def test_resuming_twice_at_once_gives_one_live_session(host: LocalHost, ga
 
 
 async def test_two_clients_see_the_same_events_and_replies_go_to_the_caller(host: LocalHost, gateway: Gateway) -> None:
+    """HA-092, HA-099."""
     created = await host.call("session.create")
     async with local_host(gateway) as other:
         await other.call("session.activate", session_id=created["session_id"])
@@ -252,7 +299,7 @@ async def test_two_clients_see_the_same_events_and_replies_go_to_the_caller(host
 async def test_a_client_that_joins_in_mid_turn_gets_what_was_said_and_what_follows(
     host: LocalHost, gateway: Gateway, model: ScriptedModel
 ) -> None:
-    """The text of the snapshot and the deltas after it are the whole answer."""
+    """HA-092, HA-093: the text of the snapshot and the deltas after it are the whole answer."""
     session_id = (await host.call("session.create"))["session_id"]
     await host.call("prompt.submit", session_id=session_id, text="[[text n=2 size=4]] [[stall]] [[echo end]]")
     await host.event("message.delta")
@@ -270,6 +317,7 @@ async def test_a_client_that_joins_in_mid_turn_gets_what_was_said_and_what_follo
 async def test_a_client_that_leaves_takes_nothing_from_the_others(
     host: LocalHost, gateway: Gateway, model: ScriptedModel
 ) -> None:
+    """HA-092."""
     session_id = (await host.call("session.create"))["session_id"]
     async with local_host(gateway) as other:
         await other.call("session.activate", session_id=session_id)
@@ -327,6 +375,7 @@ async def test_a_session_that_is_not_live_is_told_by_its_code(name: str, host: L
 
 
 async def test_half_a_surrogate_pair_in_a_title_breaks_no_frame(host: LocalHost) -> None:
+    """HA-098."""
     session_id = (await host.call("session.create"))["session_id"]
     line = b'{"id":9,"method":"session.title","params":{"session_id":"%s","title":"a\\ud83d"}}' % session_id.encode()
     await host.write(line)

@@ -110,6 +110,31 @@ async def test_a_setting_that_cannot_be_is_refused_and_nothing_is_written(
     assert (hermes_home / "config.yaml").read_text() == before
 
 
+async def test_saving_one_setting_leaves_every_other_byte_alone(host: LocalHost, hermes_home: Path) -> None:
+    """HA-130."""
+    path = hermes_home / "config.yaml"
+    before = path.read_text() + "# mine\nunknown: {a: 1}  # kept\nproviders:\n  x: {api_key: '${X_KEY}'}\n"
+    path.write_text(before + "display:\n  busy_input_mode: queue\n")
+    await host.call("config.set", key="busy", value="steer")
+    assert path.read_text() == before + "display:\n  busy_input_mode: steer\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("broken", ["display: [", "model:\n\tdefault: m\n"])
+async def test_settings_that_cannot_be_read_are_not_written_over(
+    broken: str, host: LocalHost, hermes_home: Path
+) -> None:
+    """HA-131."""
+    path = hermes_home / "config.yaml"
+    path.write_text(broken)
+    os.utime(path, (9e8, 9e8))
+    with pytest.raises(Refused) as refused:
+        await host.call("config.set", key="busy", value="steer")
+    assert refused.value.code == 5001
+    assert "line" in refused.value.message
+    assert path.read_text() == broken
+
+
 async def test_a_setting_that_does_not_exist_cannot_be_read(host: LocalHost) -> None:
     with pytest.raises(Refused, match="4002"):
         await host.call("config.get", key="none")

@@ -81,6 +81,19 @@ async def test_a_host_that_does_not_read_holds_up_nobody_else(
         assert (await host.event("message.complete"))["payload"] == end["payload"]
 
 
+async def test_a_tool_that_floods_holds_up_no_request(host: LocalHost, gateway: Gateway) -> None:
+    """HA-096."""
+    session = await attached(host, gateway)
+    await host.call(
+        "prompt.submit", session_id=session.id, text='[[call terminal {"command":"yes \'a line of output\'"}]]'
+    )
+    await host.event("tool.progress")
+    for _ in range(10):
+        assert (await host.call("session.active_list"))["sessions"][0]["status"] == "working"
+    assert (await host.call("session.interrupt", session_id=session.id))["interrupted"] is True
+    assert (await host.event("message.complete"))["payload"]["status"] == "interrupted"
+
+
 async def test_an_event_that_cannot_be_sent_takes_no_other_along(
     host: LocalHost, gateway: Gateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

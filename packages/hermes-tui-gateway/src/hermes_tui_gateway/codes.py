@@ -34,6 +34,7 @@ ID_REQUIRED = 4006
 NOT_STORED = 4007
 BUSY = 4009
 """A turn runs; also: a `*.respond` without a request id."""
+BAD_IMAGE = 4015
 BAD_FOLDER = 4017
 TARGET_GONE = 4018
 """The message to rewind to is not there."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn, TypeVar, assert_never
 
 import msgspec
 from hermes_core.content import ImagePart, Part, TextPart, clean
 from hermes_core.jsonrpc import INVALID_PARAMS
 
-from hermes_tui_gateway.codes import WireError
+from hermes_tui_gateway.codes import BAD_IMAGE, WireError
 from hermes_tui_gateway.wire.turns import ImageInput, PromptText, TextInput
 
 MAX_DEPTH = 100
 """How deep values of a request that has to be read the slow way may be nested."""
+
+_IMAGE = re.compile(r"data:image/[\w.+-]+;base64,[A-Za-z0-9+/]")
 
 P = TypeVar("P", bound=msgspec.Struct)
 
@@ -101,7 +104,10 @@ def _cleaned(value: Any, depth: int) -> Any:
 
 
 def parts_of(text: PromptText) -> tuple[Part, ...]:
-    """Return the parts of a prompt: a string, or text and image parts. A blank string has none."""
+    """Return the parts of a prompt: a string, or text and image parts. A blank string has none.
+
+    Raises WireError 4015 for an image that is a link.
+    """
     if isinstance(text, str):
         return (TextPart(clean(text)),) if text.strip() else ()
     return tuple(_part(part) for part in text)
@@ -112,6 +118,8 @@ def _part(part: TextInput | ImageInput) -> Part:
         case TextInput():
             return TextPart(clean(part.text))
         case ImageInput():
+            if not _IMAGE.match(part.image_url.url):
+                raise WireError(BAD_IMAGE, "An image is sent as a `data:image/...;base64,` URL; no link is fetched.")
             return ImagePart(part.image_url.url, part.image_url.detail)
         case _:
             assert_never(part)

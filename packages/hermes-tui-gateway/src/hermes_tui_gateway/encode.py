@@ -60,8 +60,10 @@ def _payload(event: Event, around: Surroundings) -> _Made:
     if event.agent_id != "main" and not isinstance(event, _EVERYONES):
         return None  # a sub-agent's own words and tools are not the answer that the host shows
     match event:
-        case MessageDelta() | ReasoningDelta():
-            return event.__struct_config__.tag, wire.Text(text=event.text)  # pyright: ignore[reportReturnType]
+        case MessageDelta():
+            return "message.delta", wire.Text(text=event.text)
+        case ReasoningDelta():
+            return "reasoning.delta", wire.Text(text=event.text)
         case UserMessageAdded() | MessageStart() | MessageInterim() | StepDone() | MessageComplete():
             return _message(event, around)
         case ToolGenerating() | ToolStart() | ToolProgress() | ToolComplete():

@@ -75,7 +75,7 @@ METHODS = _table(
             store_code=codes.LIVE_LIST_FAILED,
         ),
         Method("session.most_recent", Nothing, s.MostRecentResult, views.most_recent, concurrent=True),
-        Method("session.history", SessionParams, s.HistoryResult, views.history),
+        Method("session.history", s.HistoryParams, s.HistoryResult, views.history),
         Method("session.usage", SessionParams, s.Tokens, views.usage),
         Method("session.status", SessionParams, s.StatusResult, views.status),
         Method("session.title", s.TitleParams, s.TitleResult, lifecycle.title, store_code=codes.TITLE_FAILED),

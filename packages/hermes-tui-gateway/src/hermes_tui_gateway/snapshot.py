@@ -8,7 +8,7 @@ from hermes_core.session.snapshot import Inflight
 
 from hermes_tui_gateway.gateway import Gateway
 from hermes_tui_gateway.questions import open_questions
-from hermes_tui_gateway.transcript import rows_of
+from hermes_tui_gateway.transcript import newest, rows_of
 from hermes_tui_gateway.wire.sessions import InflightTurn, LiveSnapshot, QueuedPrompt
 from hermes_tui_gateway.wire.shapes import UNSET, Maybe
 
@@ -16,13 +16,15 @@ from hermes_tui_gateway.wire.shapes import UNSET, Maybe
 def snapshot_of(session: Session, gateway: Gateway, resumed: Maybe[str] = UNSET) -> LiveSnapshot:
     """Return `session` as it is now. The events after its `cursor` are the ones still to come."""
     now = session.snapshot()
-    rows = rows_of(now.messages, gateway.runtime.tools)
+    page, more = newest(now.messages)
+    rows = rows_of(page, gateway.runtime.tools)
     return LiveSnapshot(
         session_id=session.id,
         session_key=session.stored_id,
         resumed=resumed,
         message_count=len(rows),
         messages=rows,
+        messages_omitted=more,
         info=gateway.info(session),
         running=now.state != "idle",
         status=now.state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
@@ -18,6 +19,27 @@ from hermes_core.turn.call import read_call
 
 from hermes_tui_gateway.wire.sessions import TranscriptRow
 from hermes_tui_gateway.wire.shapes import UNSET
+
+MAX_ROWS = 10_000
+"""Stored rows that one answer shows at most: the newest ones."""
+
+
+def newest(
+    stored: Sequence[StoredMessage], limit: int = MAX_ROWS, before: int = 0
+) -> tuple[Sequence[StoredMessage], bool]:
+    """Return the last rows below row id `before` (0: of all), about `limit`, and whether there are earlier ones.
+
+    Results are not parted from the answer that called for them, so there may be a few more than `limit`.
+    """
+    end = bisect_left(stored, before, key=_row_id) if before else len(stored)
+    start = max(0, end - max(1, min(limit, MAX_ROWS)))
+    while start > 0 and isinstance(stored[start].message, ToolMessage):
+        start -= 1
+    return stored[start:end], start > 0
+
+
+def _row_id(row: StoredMessage) -> int:
+    return row.row_id
 
 
 def rows_of(stored: Sequence[StoredMessage], tools: Mapping[str, Tool[Any]]) -> list[TranscriptRow]:

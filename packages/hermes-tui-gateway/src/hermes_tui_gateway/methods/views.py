@@ -11,11 +11,12 @@ from hermes_core.store.protocol import SessionQuery, SessionSummary
 
 from hermes_tui_gateway.call import Call
 from hermes_tui_gateway.info import tokens
-from hermes_tui_gateway.transcript import rows_of
+from hermes_tui_gateway.transcript import newest, rows_of
 from hermes_tui_gateway.wire.sessions import (
     ActiveListParams,
     ActiveListResult,
     ActiveSession,
+    HistoryParams,
     HistoryResult,
     ListedSession,
     ListParams,
@@ -24,7 +25,7 @@ from hermes_tui_gateway.wire.sessions import (
     StatusResult,
     Tokens,
 )
-from hermes_tui_gateway.wire.shapes import Nothing, SessionParams
+from hermes_tui_gateway.wire.shapes import UNSET, Nothing, SessionParams
 
 MOST_LISTED = 1000
 PREVIEW_LIMIT = 160
@@ -54,10 +55,15 @@ async def live(call: Call, params: ActiveListParams) -> ActiveListResult:
     return ActiveListResult(sessions=[_active(call, session, params.current_session_id) for session in sessions])
 
 
-async def history(call: Call, params: SessionParams) -> HistoryResult:
-    """Return the conversation."""
+async def history(call: Call, params: HistoryParams) -> HistoryResult:
+    """Return the conversation, or one page of it."""
     session = call.session(params.session_id)
-    return HistoryResult(count=len(session.rows), messages=rows_of(session.rows, call.runtime.tools))
+    page, more = newest(session.rows, params.limit, params.before)
+    return HistoryResult(
+        count=len(session.rows),
+        messages=rows_of(page, call.runtime.tools),
+        before=page[0].row_id if more else UNSET,
+    )
 
 
 async def usage(call: Call, params: SessionParams) -> Tokens:

@@ -191,6 +191,8 @@ class LiveSnapshot(Result, frozen=True, kw_only=True):
     """The stored id, only in the answer of `session.resume`."""
     message_count: int
     messages: list[TranscriptRow]
+    messages_omitted: bool
+    """Whether there are earlier rows than these; `session.history` has them all."""
     info: InfoPayload
     running: bool
     status: LiveStatus
@@ -208,11 +210,23 @@ class CloseResult(Result, frozen=True, kw_only=True):
     closed: bool
 
 
+class HistoryParams(Params, frozen=True, kw_only=True):
+    """`session.history`: the newest `limit` stored rows, of those with row ids below `before` (0: of all)."""
+
+    session_id: str = ""
+    limit: int = 10_000
+    before: int = 0
+
+
 class HistoryResult(Result, frozen=True, kw_only=True):
-    """`session.history`. `count` is the number of stored rows, which may be more than are shown."""
+    """`session.history`. `count` is the number of stored rows, which may be more than are shown.
+
+    `before` is there while there are earlier rows: the param that gets them.
+    """
 
     count: int
     messages: list[TranscriptRow]
+    before: Maybe[int] = UNSET
 
 
 class TitleParams(Params, frozen=True, kw_only=True):

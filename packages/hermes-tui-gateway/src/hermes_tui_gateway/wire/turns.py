@@ -16,7 +16,7 @@ class TextInput(msgspec.Struct, frozen=True, tag="text"):
 
 
 class ImageUrl(msgspec.Struct, frozen=True):
-    """Where an image is: a `data:` URL, or one that the provider fetches."""
+    """The image itself, as a `data:image/...;base64,` URL. Links are refused: nothing here fetches them."""
 
     url: str
     detail: str = ""
