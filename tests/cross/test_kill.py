@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any, Protocol
 
 import anyio.to_thread
 import killable
@@ -44,7 +44,15 @@ def run_and_kill(home: Path, folder: Path, after: int) -> list[str]:
     return reports
 
 
-def received(connection: Connection, count: int) -> list[str]:
+class Reports(Protocol):
+    """The reading end of a pipe."""
+
+    def recv(self) -> Any:
+        """Return the next report. Raises EOFError."""
+        ...
+
+
+def received(connection: Reports, count: int) -> list[str]:
     """Return `count` reports, or fewer where the process ended."""
     reports: list[str] = []
     try:
