@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 from hermes_api.origins import HostList
@@ -149,3 +150,13 @@ def test_a_server_on_all_addresses_is_called_by_address_but_by_no_foreign_name(
 ) -> None:
     """HA-146: rebinding needs a name."""
     assert HostList(listening).allows(host) is allowed
+
+
+@pytest.mark.anyio
+async def test_a_websocket_is_not_opened(hermes_home: Path) -> None:
+    async with api_server(hermes_home) as api, await anyio.connect_tcp("127.0.0.1", api.port) as client:
+        await client.send(
+            b"GET /v1/browser-control/ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert (await client.receive()).startswith(b"HTTP/1.1 403 ")

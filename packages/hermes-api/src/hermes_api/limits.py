@@ -110,7 +110,8 @@ class UnreadBodies:
             if body.done:
                 await send(message)
             elif message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+                if scope["http_version"].startswith("1"):
+                    message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
                 await send(message)
             elif message["type"] == "http.response.body" and not message.get("more_body", False):
                 await send({**message, "more_body": True})

@@ -13,12 +13,15 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
 import anyio
 from hermes_core.errors import ConfigError
 from hermes_core.runtime import Runtime
 from hypercorn.asyncio import serve as serve_hypercorn  # pyright: ignore[reportUnknownVariableType]
 from hypercorn.config import Config
+from hypercorn.utils import LifespanFailureError
 from starlette.applications import Starlette
 
 from hermes_api.app import build_app
@@ -27,8 +30,10 @@ from hermes_api.service import Service
 BACKLOG = 1024
 GRACE_SECONDS = 2.0
 """How long running turns may go on after the wish to stop."""
-LAST_WORDS_SECONDS = 2.0
-"""How long interrupted turns and their streams may take to end."""
+INTERRUPT_SECONDS = 2.0
+"""How long interrupted turns may take to end and be written down."""
+LAST_WORDS_SECONDS = 0.5
+"""How long streams may take to send their last event."""
 CLOSE_SECONDS = 1.0
 """How long connections may take to close."""
 log = logging.getLogger(__name__)
@@ -84,9 +89,10 @@ async def _end(
         service.gate.draining = True
         with anyio.move_on_after(GRACE_SECONDS):
             await service.gate.idle()
-        with anyio.move_on_after(LAST_WORDS_SECONDS):
+        with anyio.move_on_after(INTERRUPT_SECONDS):
             await service.runs.stop_all("interrupted_by_system(shutdown)")
             await service.turns.interrupt_all()
+        with anyio.move_on_after(LAST_WORDS_SECONDS):
             await service.gate.idle()
     finally:
         # Hypercorn itself would wait for clients that do not read.
@@ -110,8 +116,12 @@ def _hypercorn(descriptor: int) -> Config:
 
 
 async def serve_until_signal(runtime: Runtime, sock: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM; a second one ends the process at once, with 128 and its number."""
+    """Serve until SIGINT or SIGTERM; a second one ends the process at once, with 128 and its number.
+
+    Takes over the signals and the exception handler of the running loop: for a process that does nothing else.
+    """
     wanted = anyio.Event()
+    asyncio.get_running_loop().set_exception_handler(partial(_unhandled, wanted))
 
     async def watch() -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -124,3 +134,11 @@ async def serve_until_signal(runtime: Runtime, sock: socket.socket) -> None:
         tasks.start_soon(watch)
         await serve(runtime, sock, wanted.wait)
         tasks.cancel_scope.cancel()
+
+
+def _unhandled(wanted: anyio.Event, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what no task handled; at the end, hypercorn's tasks of clients that do not let go are cut off on purpose."""
+    if wanted.is_set() and isinstance(context.get("exception"), asyncio.CancelledError | LifespanFailureError):
+        log.info("a connection did not close in time and was cut off")
+    else:
+        loop.default_exception_handler(context)

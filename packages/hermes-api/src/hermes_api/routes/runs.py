@@ -6,6 +6,7 @@ from functools import partial
 
 from hermes_core import ids
 from hermes_core.commands import Submit
+from hermes_core.errors import AnswerNotOffered
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -168,8 +169,11 @@ class RunApproval:
         elif not (body.all or body.resolve_all):
             waiting = waiting[:1]
         resolved = 0
-        for request_id in waiting:
-            resolved += await found.answer(request_id, choice)
+        try:
+            for request_id in waiting:
+                resolved += await found.answer(request_id, choice)
+        except AnswerNotOffered as error:
+            raise ApiError(400, error.message, "invalid_approval_choice", param="choice") from None
         if not resolved:
             raise ApiError(409, "No such approval is waiting.", "approval_not_pending")
         reply = ApprovalReply("hermes.run.approval_response", found.status.run_id, choice, resolved, target)

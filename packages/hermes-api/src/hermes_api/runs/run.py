@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections.abc import Callable
 
 import anyio
 from hermes_core.commands import AnswerQuestion, Steer, Submit
 from hermes_core.errors import HermesError, QuestionNotOpen, SessionClosed, StoreError
-from hermes_core.events import ApprovalRequest, Event, MessageComplete, MessageStart, QuestionClosed
+from hermes_core.events import ApprovalRequest, Event, MessageComplete, MessageStart, QuestionClosed, SteerQueued
 from hermes_core.questions import Approval, ApprovalAnswer, Choice
 from hermes_core.session.session import Session
 
@@ -23,6 +24,7 @@ from hermes_api.wire.runs import RunStatus
 
 SAVE_SECONDS = 0.5
 SAVE_FRAMES = 128
+TOLD_SECONDS = 1.0
 log = logging.getLogger(__name__)
 
 
@@ -44,6 +46,7 @@ class Run:
         self._approvals: dict[str, tuple[Approval, bytes]] = {}
         self._scope = anyio.CancelScope()
         self._stopped = ""
+        self._steered = 0
 
     # -- what clients do to it
 
@@ -60,6 +63,7 @@ class Run:
             await self._turn.session.dispatch(AnswerQuestion(request_id, ApprovalAnswer(choice)))
         except (QuestionNotOpen, SessionClosed):
             return False
+        await self._until(lambda: request_id not in self._approvals)
         return True
 
     async def steer(self, text: str) -> bool:
@@ -67,8 +71,11 @@ class Run:
         turn = self._turn
         if turn is None or turn.session.turn_id != turn.id:
             return False
+        expected = self._steered + 1
         with contextlib.suppress(SessionClosed):
-            return (await turn.session.dispatch(Steer(text))).status == "queued"
+            if (await turn.session.dispatch(Steer(text))).status == "queued":
+                await self._until(lambda: self._steered >= expected)
+                return True
         return False
 
     async def stop(self, reason: str = "interrupted_by_user") -> None:
@@ -85,6 +92,12 @@ class Run:
             self._scope.cancel()
         else:
             await interrupt(self._turn)
+
+    async def _until(self, told: Callable[[], bool]) -> None:
+        """Wait until `work` has taken an event, so that the status a client asks for next shows what it did."""
+        with anyio.move_on_after(TOLD_SECONDS):
+            while not told() and not self.journal.closed:
+                await self.journal.changed()
 
     # -- its task
 
@@ -139,6 +152,8 @@ class Run:
             self._approvals[event.question.id] = (event.question, payload(self.status.run_id, told))
         elif isinstance(event, QuestionClosed):
             self._approvals.pop(event.request_id, None)
+        elif isinstance(event, SteerQueued):
+            self._steered += 1
 
     async def _change(self, status: RunStatus) -> None:
         changed = status.status != self.status.status
