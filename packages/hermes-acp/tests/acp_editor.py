@@ -214,47 +214,65 @@ async def connected() -> AsyncGenerator[Editor]:
 class AgentProcess:
     """The installed command as a child, and the editor that speaks to it."""
 
-    def __init__(self, process: anyio.abc.Process, editor: Editor, transport: LineTransport, feed: int) -> None:
+    def __init__(self, process: anyio.abc.Process, sink: int, feed: int) -> None:
         self.process = process
-        self.editor = editor
-        self._transport = transport
-        self._feed: int | None = feed
+        self.transport = LineTransport(sink, feed)
+        self.editor = Editor(self.transport)
+        self._open = {"sink": sink, "feed": feed}
+        self._reading = anyio.CancelScope()
+
+    async def read(self) -> None:
+        """Keep what comes, until the child ends or its output is closed."""
+        with self._reading:
+            await self.editor.run()
 
     def end_input(self) -> None:
         """Close the child's standard input."""
-        if self._feed is not None:
-            self._transport.close()
-            os.close(self._feed)
-            self._feed = None
+        self.transport.close()
+        self._close("feed")
+
+    async def close_output(self) -> None:
+        """Close our end of the child's standard output, as a client that dies does."""
+        self._reading.cancel()
+        await anyio.wait_all_tasks_blocked()
+        self._close("sink")
 
     async def wait(self) -> int:
         """Return the exit code."""
         with anyio.fail_after(PATIENCE):
             return await self.process.wait()
 
+    def _close(self, end: str) -> None:
+        descriptor = self._open.pop(end, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Close what is still open."""
+        self.end_input()
+        self._close("sink")
+
 
 @asynccontextmanager
-async def spawned(stderr: Path, *arguments: str, cwd: Path | None = None) -> AsyncGenerator[AgentProcess]:
-    """Run the installed command; its stderr goes to a file. Leaving the block ends it."""
+async def spawned(stderr: Path, *command: str, **environ: str) -> AsyncGenerator[AgentProcess]:
+    """Run a command (default: the installed one), its stderr into a file. Leaving the block ends it."""
     source, feed = os.pipe()
     sink, target = os.pipe()
     with stderr.open("wb") as log:
         process = await anyio.open_process(
-            [str(COMMAND), *arguments], stdin=source, stdout=target, stderr=log, cwd=cwd or stderr.parent
+            command or [str(COMMAND)], stdin=source, stdout=target, stderr=log, env={**os.environ, **environ}
         )
     os.close(source)
     os.close(target)
-    transport = LineTransport(sink, feed)
+    child = AgentProcess(process, sink, feed)
     async with process, anyio.create_task_group() as tasks:
-        editor = Editor(transport)
-        child = AgentProcess(process, editor, transport, feed)
-        tasks.start_soon(editor.run)
-        tasks.start_soon(transport.write)
+        tasks.start_soon(child.read)
+        tasks.start_soon(child.transport.write)
         try:
             yield child
         finally:
-            child.end_input()
             with anyio.CancelScope(shield=True):
+                child.end_input()
                 await child.wait()
             tasks.cancel_scope.cancel()
-    os.close(sink)
+    child.close()

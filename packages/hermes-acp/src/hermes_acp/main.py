@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -43,8 +44,14 @@ def serve_stdio() -> int:
     from hermes_acp.serve import log_to_stderr, serve
 
     log_to_stderr()
-    anyio.run(serve, source, target, received, client)
+    anyio.run(serve, source, target, received, client, _leave)
     return 0
+
+
+def _leave() -> None:
+    """End the process now: a client that waits for our end must not wait for an import that nobody needs any more."""
+    sys.stderr.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

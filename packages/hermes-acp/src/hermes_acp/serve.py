@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 import anyio
 from hermes_core.stdio import LineTransport, stop_signal
@@ -18,10 +19,21 @@ FLUSH_TIME = 0.2
 log = logging.getLogger(__name__)
 
 
-async def serve(source: int, target: int, received: bytes, client: InitializeParams | None) -> None:
+def nothing() -> None:
+    """Do nothing."""
+
+
+async def serve(
+    source: int,
+    target: int,
+    received: bytes,
+    client: InitializeParams | None,
+    saved: Callable[[], None] = nothing,
+) -> None:
     """Serve the client on these descriptors until its input ends, it is gone, or a signal asks us to end.
 
-    `received` and `client` are what `open_connection` returned.
+    `received` and `client` are what `open_connection` returned. `saved` is called when all work is written down and
+    everything has been told, before we wait for what may still be loading in a thread.
     """
     transport = LineTransport(source, target, received=received)
     async with anyio.create_task_group() as tasks:
@@ -37,6 +49,7 @@ async def serve(source: int, target: int, received: bytes, client: InitializePar
         transport.close()
         with anyio.move_on_after(FLUSH_TIME):
             await writer.wait()
+        saved()
         tasks.cancel_scope.cancel()
 
 
