@@ -101,6 +101,9 @@ HARMLESS = [
     "git rebase main",
     "git clone https://x/y.git",
     "vim --version",
+    "make \\\n  -j4 \\\n  all > log \\\n  2>&1",
+    "cat > a.tex <<'EOF'\n\\begin{document}\nx\n\\end{document}\nEOF\npdflatex a.tex",
+    "git commit -m 'one\n\n\\two'",
     'while read -r line; do echo "$line"; done < list.txt',
     "[ -d build ] || mkdir build",
     "echo $((1 + 2)) ${#HOME} ${X:-default}",
@@ -224,6 +227,17 @@ def test_dangerous_commands_are_asked_and_run_with_approvals_off(command: str, c
 
 
 HIDDEN = [
+    "ls\n\\rm -rf x",
+    "ls\n\\\nrm -rf x",
+    "ls >f\n\\\nrm -rf x",
+    "ls \\\n  -l\n \\rm -rf x",
+    "rm > f -rf x",
+    "rm < a > f -rf x",
+    "rm <<E -rf x\na\nE",
+    "rm <<< a -rf x",
+    "> f rm -rf x",
+    "a | rm > f -rf x",
+    "env >f 2>&1 rm -rf x",
     "> ~/.bashrc",
     "exec > /etc/x",
     "cat > ~/.ssh/config <<EOF\nx\nEOF",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
 import pytest
 from hermes_core.tools.calls import read_calls
 from hermes_core.tools.shell import MAX_LENGTH, read_script
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 HOME = {"HOME": "/home/me"}
@@ -161,3 +166,52 @@ def test_reading_never_fails(text: str) -> None:
 def test_reading_shell_like_noise_never_fails(text: str) -> None:
     reading = read_calls(text + "\nsudo id", HOME)
     assert reading.doubts or reading.calls
+
+
+PIECES = [
+    *("p", "q ", "p\n", "q;", "p|", "p&&", "(p)", "{ p; }", "$(q)", '"$(q)"', "`p`", "echo p", "X=p ", "X=q;", "$X"),
+    *(" ", ";", "|", "&", "&&", "||", "\n", "\n\\", "\n\\\n", " \\\n", "'", '"', "\\", "$(", "`", ")", "( ", "{ "),
+    *(">f", ">f p", "<f ", "2>&1 ", "<<<x ", "<<E\nx\nE\n", "<<'E'\n", "<<-E\n\t", "\nE\n", "#", "eval q", ";}"),
+    *("| bash", "if p; then q; fi", "for i in 1; do ", "; done", "case x in x) p;; esac", "env p", "xargs q", "-n1 "),
+    "bash -c 'p'",
+]
+
+
+@pytest.fixture(scope="module")
+def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder of programs `p` and `q`, which write their name into the file that LOG names."""
+    folder = tmp_path_factory.mktemp("stubs")
+    for name in ("p", "q"):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\necho {name} >> "$LOG"\n')
+        program.chmod(0o755)
+    for name in ("bash", "sh", "env", "xargs"):
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    return folder
+
+
+@given(pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=7))
+@settings(deadline=None, max_examples=80)
+@example(pieces=["p", "\n\\", "q "])
+@example(pieces=["env p", "\n\\\n", "q "])
+@example(pieces=["env p", ">f p", " q "])
+@example(pieces=["xargs q", "<<E\nx\nE\n"])
+def test_whatever_bash_runs_was_read_or_doubted(stubs: Path, pieces: list[str]) -> None:
+    """HA-058: the reading is held against the real shell, on any text."""
+    text = "".join(pieces)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        subprocess.run(
+            ["bash", "-c", 'ulimit -t 2; eval "$1"', "bash", text],
+            cwd=folder,
+            env={"PATH": str(stubs), "LOG": str(log)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        ran = set(log.read_text().split()) if log.exists() else set[str]()
+    reading = read_calls(text, HOME)
+    assert reading.doubts or any(call.stdin_code for call in reading.calls) or ran <= set(names(text))

@@ -11,7 +11,8 @@ from posixpath import basename
 
 import msgspec
 
-from hermes_core.tools.shell import Redirect, Simple, read_script
+from hermes_core.tools.shell import read_script
+from hermes_core.tools.simple import Redirect, Simple
 from hermes_core.tools.words import UNKNOWN, Word
 from hermes_core.tools.wrappers import WRAPPERS, inner_words
 

@@ -8,12 +8,14 @@ uncertain, or the whole script carries a `doubt`.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from hermes_core.tools.simple import NOTHING, Feed, Redirect, Simple
 from hermes_core.tools.words import UNKNOWN, Node, Word, WordReader
 
 MAX_LENGTH = 50_000
@@ -23,51 +25,32 @@ MAX_COMMANDS = 500
 """Simple commands in one text; the rest of a longer one is not read, and the text carries a doubt."""
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
+_GAP = re.compile(r"(?:[ \t]|\\\n|(?<=[ \t])-(?=[ \t]))*")
+"""What may stand between the parts of a command; the grammar leaves out a lone dash before a here-document."""
 _BROKEN_WORD = re.compile(r"[^\s\\](?:\\\\)*\\\n\S")
 """A backslash and a line feed inside a word: bash joins the two halves, the grammar does not."""
 
 
-class Redirect(msgspec.Struct, frozen=True):
-    """A redirection to or from a file; descriptors and here-documents are not among them."""
-
-    operator: str
-    target: Word
-
-    @property
-    def writes(self) -> bool:
-        """Whether the file is opened for writing."""
-        return ">" in self.operator
-
-
-class Simple(msgspec.Struct, frozen=True):
-    """One simple command. `upstream` names what is piped into it; `stdin` is the text it reads, where that is known
-    (a here-document, or what `echo` pipes into it)."""
-
-    words: tuple[Word, ...] = ()
-    redirects: tuple[Redirect, ...] = ()
-    upstream: tuple[str, ...] = ()
-    stdin: Word | None = None
-    assigns: tuple[str, ...] = ()
-    fed: bool = False
-    """Whether a word of it is a process substitution."""
-
-
-class _Feed(msgspec.Struct, frozen=True):
-    """What comes in by pipe: the programs upstream, and the text where a plain `echo` or here-document makes it."""
-
-    names: tuple[str, ...] = ()
-    text: Word | None = None
-
-    def behind(self, commands: list[Simple]) -> _Feed:
-        """Return what comes out behind these commands."""
-        names = tuple(simple.words[0].text for simple in commands if simple.words)
-        text = _printed(commands[0]) if len(commands) == 1 else None
-        return _Feed(tuple(dict.fromkeys((*self.names, *names))) or (UNKNOWN,), text)
-
-
-_NOTHING = _Feed()
 _FORGETFUL = re.compile(r"(?:eval|source|\.|let|getopts|trap|unset)\s")
 """Commands that may set variables out of sight."""
+
+
+class _Around(msgspec.Struct):
+    """What stands around the body of a redirected command. `words` belong to the command, `after` runs behind it."""
+
+    redirects: list[Redirect] = []
+    stdin: Word | None = None
+    words: list[Word] = []
+    after: list[Node] = []
+
+
+_SIMPLE = frozenset({"command", "declaration_command", "unset_command", "test_command"})
+_WORDS = frozenset(
+    {
+        *("word", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "number"),
+        *("simple_expansion", "expansion", "command_substitution", "process_substitution", "brace_expression"),
+    }
+)
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -156,13 +139,13 @@ class _Reader:
 
     # -- commands ----------------------------------------------------------------------------------
 
-    def _visit(self, node: Node, depth: int, feed: _Feed = _NOTHING) -> None:
+    def _visit(self, node: Node, depth: int, feed: Feed = NOTHING) -> None:
         if depth > MAX_DEPTH or len(self._commands) >= MAX_COMMANDS:
             self._doubt = self._doubt or "it is too long or nested too deeply to be checked"
             return
         match node.type:
-            case "command" | "declaration_command" | "unset_command" | "test_command":
-                self._command(node, depth, feed, (), None)
+            case kind if kind in _SIMPLE:
+                self._command(node, depth, feed, _Around())
             case "redirected_statement":
                 self._redirected(node, depth, feed)
             case "pipeline":
@@ -173,7 +156,7 @@ class _Reader:
                 for child in node.children:
                     self._visit(child, depth + 1, feed)
 
-    def _pipeline(self, node: Node, depth: int, feed: _Feed) -> None:
+    def _pipeline(self, node: Node, depth: int, feed: Feed) -> None:
         for child in node.named_children:
             start = len(self._commands)
             self._visit(child, depth + 1, feed)
@@ -182,8 +165,10 @@ class _Reader:
     def _function(self, node: Node, depth: int) -> None:
         name = self._words.text(node.child_by_field_name("name"))
         start = len(self._commands)
-        redirects = [item for child in node.children if child.type == "file_redirect" for item in self._redirect(child)]
-        self._commands.append(Simple(redirects=tuple(redirects)))
+        around = _Around()
+        for child in node.children:
+            self._around(child, around, depth)
+        self._commands.append(Simple(redirects=tuple(around.redirects)))
         for child in node.named_children[1:]:
             self._visit(child, depth + 1)
         calls_itself = any(simple.words and simple.words[0].text == name for simple in self._commands[start:])
@@ -191,43 +176,54 @@ class _Reader:
         if calls_itself and ("&" in body or "|" in body):
             self._fork_bomb = True
 
-    def _redirected(self, node: Node, depth: int, feed: _Feed) -> None:
+    def _redirected(self, node: Node, depth: int, feed: Feed) -> None:
+        self._check_gaps(node)
         body = node.child_by_field_name("body")
-        redirects: list[Redirect] = []
-        stdin: Word | None = None
-        after: list[Node] = []
+        around = _Around()
         for child in node.children:
-            if child.type == "file_redirect":
-                redirects.extend(self._redirect(child))
-                self._nested(child, depth)
-            elif child.type == "herestring_redirect":
-                stdin = self._words.word(child.named_children[-1])
-                self._nested(child, depth)
-            elif child.type == "heredoc_redirect":
-                stdin = self._words.heredoc(child)
-                if not stdin.certain and not self._substitutions_seen(child):
-                    self._doubt = self._doubt or "a here-document in it was not understood"
-                for part in child.children:
-                    if part.type == "file_redirect":
-                        redirects.extend(self._redirect(part))
-                    elif part.type == "heredoc_body":
-                        self._nested(part, depth)
-                    elif part.is_named and part.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
-                        after.append(part)
+            self._around(child, around, depth)
         start = len(self._commands)
-        if body is not None and body.type in ("command", "declaration_command", "unset_command", "test_command"):
-            self._command(body, depth, feed, tuple(redirects), stdin)
+        if body is not None and body.type in _SIMPLE:
+            self._command(body, depth, feed, around)
         else:
             # The redirections belong to the whole group: they stand as a command of their own without words.
-            self._commands.append(Simple(redirects=tuple(redirects)))
-            inner = feed if stdin is None else _Feed((*feed.names, UNKNOWN), stdin)
-            if any(not redirect.writes for redirect in redirects):
-                inner = _Feed((*feed.names, UNKNOWN))
+            self._commands.append(Simple(redirects=tuple(around.redirects)))
+            if around.words:
+                self._doubt = self._doubt or "words in it stand behind a redirection of a group"
+            if around.stdin is not None:
+                feed = Feed((*feed.names, UNKNOWN), around.stdin)
+            elif any(not redirect.writes for redirect in around.redirects):
+                feed = Feed((*feed.names, UNKNOWN))
             if body is not None:
-                self._visit(body, depth + 1, inner)
+                self._visit(body, depth + 1, feed)
         behind = feed.behind(self._commands[start:])
-        for part in after:
+        for part in around.after:
             self._visit(part, depth + 1, behind)
+
+    def _around(self, node: Node, around: _Around, depth: int) -> None:
+        """Collect what a redirection brings: the grammar puts the words behind one inside it."""
+        if node.type == "file_redirect":
+            found, words = self._redirect(node)
+            around.redirects.extend(found)
+            around.words.extend(words)
+            self._nested(node, depth)
+        elif node.type == "herestring_redirect":
+            around.stdin = self._words.word(node.named_children[-1])
+            self._nested(node, depth)
+        elif node.type == "heredoc_redirect":
+            around.stdin = self._words.heredoc(node)
+            if not around.stdin.certain and not self._substitutions_seen(node):
+                self._doubt = self._doubt or "a here-document in it was not understood"
+            for part in node.children:
+                if part.type == "heredoc_body":
+                    self._nested(part, depth)
+                elif part.type in _WORDS:
+                    around.words.append(self._words.word(part))
+                    self._nested(part, depth)
+                elif part.type in ("file_redirect", "herestring_redirect"):
+                    self._around(part, around, depth)
+                elif part.is_named and part.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
+                    around.after.append(part)
 
     def _substitutions_seen(self, heredoc: Node) -> bool:
         """Say whether the grammar saw every substitution in a here-document: after tabs it misses some."""
@@ -239,14 +235,8 @@ class _Reader:
             waiting.extend(node.children)
         return found >= expected
 
-    def _command(
-        self,
-        node: Node,
-        depth: int,
-        feed: _Feed,
-        redirects: tuple[Redirect, ...],
-        stdin: Word | None,
-    ) -> None:
+    def _command(self, node: Node, depth: int, feed: Feed, around: _Around) -> None:
+        self._check_gaps(node)
         words: list[Word] = []
         assigns: list[str] = []
         fed = False
@@ -257,9 +247,11 @@ class _Reader:
                     if node.type == "declaration_command":
                         words.append(self._words.word(child))
                 case "file_redirect":
-                    redirects = (*redirects, *self._redirect(child))
+                    found, more = self._redirect(child)
+                    around.redirects.extend(found)
+                    words.extend(more)
                 case "herestring_redirect":
-                    stdin = self._words.word(child.named_children[-1])
+                    around.stdin = self._words.word(child.named_children[-1])
                 case "command_name":
                     words.append(self._words.word(child.children[0]))
                 case "process_substitution":
@@ -270,10 +262,17 @@ class _Reader:
                         words.append(self._words.word(child))
         if node.type == "test_command":
             words.insert(0, Word("["))
-        if stdin is None:
-            stdin = feed.text
-        self._commands.append(Simple(tuple(words), redirects, feed.names, stdin, tuple(assigns), fed))
+        words.extend(around.words)
+        stdin = feed.text if around.stdin is None else around.stdin
+        self._commands.append(Simple(tuple(words), tuple(around.redirects), feed.names, stdin, tuple(assigns), fed))
         self._nested(node, depth)
+
+    def _check_gaps(self, node: Node) -> None:
+        """Doubt a command that goes on over a line end: before a backslash the grammar overlooks that it ended."""
+        for before, after in itertools.pairwise(node.children):
+            gap = self._words.between(before, after)
+            if not _GAP.fullmatch(gap) or self._words.text(after).startswith("\n"):
+                self._doubt = self._doubt or "where a command in it ends was not understood"
 
     def _nested(self, node: Node, depth: int) -> None:
         """Visit the substitutions below `node`: they run commands wherever they stand."""
@@ -289,26 +288,12 @@ class _Reader:
             else:
                 waiting.extend(child.children)
 
-    def _redirect(self, node: Node) -> tuple[Redirect, ...]:
+    def _redirect(self, node: Node) -> tuple[list[Redirect], list[Word]]:
+        """Return the redirection, and the words behind it that belong to the command."""
+        self._check_gaps(node)
         operator = next((child.type for child in node.children if not child.is_named), "")
-        target = node.child_by_field_name("destination")
-        if target is None or (operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", self._words.text(target))):
-            return ()
-        return (Redirect(operator, self._words.word(target)),)
-
-
-def _printed(simple: Simple) -> Word | None:
-    """Return the text that a plain `echo`, `printf` or `cat` of a here-document prints; None for all else."""
-    if not simple.words or any(redirect.writes for redirect in simple.redirects):
-        return None
-    name, args = simple.words[0].text, list(simple.words[1:])
-    if name == "cat" and not args:
-        return simple.stdin
-    if name not in ("echo", "printf"):
-        return None
-    while name == "echo" and args and re.fullmatch(r"-[neE]+", args[0].text):
-        args.pop(0)
-    text = " ".join(arg.text for arg in args)
-    if name == "printf" and len(args) > 1:
-        return Word(UNKNOWN + text)
-    return Word(text.replace("\\n", "\n"))
+        targets = node.children_by_field_name("destination")
+        words = [self._words.word(target) for target in targets[1:]]
+        if not targets or (operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", self._words.text(targets[0]))):
+            return [], words
+        return [Redirect(operator, self._words.word(targets[0]))], words

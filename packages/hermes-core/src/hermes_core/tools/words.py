@@ -46,6 +46,10 @@ class WordReader:
         """Return the source of a node."""
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
+    def between(self, before: Node, after: Node) -> str:
+        """Return the source between two nodes."""
+        return self._source[before.end_byte : after.start_byte].decode("utf-8", "replace")
+
     def heredoc(self, node: Node) -> Word:
         """Return the text of a here-document."""
         start = next((child for child in node.children if child.type == "heredoc_start"), None)
