@@ -165,6 +165,7 @@ async def test_calls_side_by_side_end_on_their_own_cards(editor: Editor, model: 
     cards = {update["toolCallId"]: update["rawInput"]["path"][0] for update in editor.updates("tool_call")}
     ends = [update for update in editor.updates("tool_call_update") if update.get("status") == "completed"]
     assert len(cards) == len(ends) == 3
+    assert list(cards.values()) == ["a", "b", "c"]
     for end in ends:
         assert end["content"][0]["content"]["text"].rstrip("`\n").endswith(cards[end["toolCallId"]])
 

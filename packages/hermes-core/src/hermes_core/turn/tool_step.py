@@ -47,12 +47,14 @@ class ToolStep:
     async def run(self) -> None:
         """Run every call, then hand over the steering text that waits. Raises StoreError."""
         for group in _groups(self._calls):
-            if len(group) == 1:
-                await self._one(group[0])
+            # Reviewed one after the other, so that the calls are announced in their order.
+            reviewed = [(call, await self._verdict(call)) for call in group]
+            if len(reviewed) == 1:
+                await self._one(*reviewed[0])
             else:
                 async with anyio.create_task_group() as side_by_side:
-                    for call in group:
-                        side_by_side.start_soon(self._one, call)
+                    for call, verdict in reviewed:
+                        side_by_side.start_soon(self._one, call, verdict)
             if self._failure is not None:
                 raise self._failure
         await self.deliver_steering()
@@ -86,9 +88,8 @@ class ToolStep:
                 result = ToolMessage(tool_call_id=call.id, name=call.name, text=NOT_BEGUN_RESULT, outcome="interrupted")
                 await self._bench.transcript.settle(call.row_id, result)
 
-    async def _one(self, call: Call) -> None:
+    async def _one(self, call: Call, verdict: Verdict) -> None:
         async with self._limiter:
-            verdict = await self._verdict(call)
             begun = time.monotonic()
             path = self._path(call)
             self._bench.publish(
