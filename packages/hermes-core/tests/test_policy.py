@@ -409,7 +409,7 @@ FLOOR = [
     "rm -rf /etc",
     "rm -rf /usr/../usr/",
     "rm -rf /{bin,etc}",
-    "rm -rf {/,/tmp/x}",
+    "rm -rf {/,/opt/x}",
     "rm -rf /u*",
     "cd / && rm -rf *",
     "cd / && rm -rf ./*",
@@ -435,7 +435,7 @@ FLOOR = [
     "bomb() { bomb | bomb & }; bomb",
     "chmod -R 777 /",
     "chown -R me /usr",
-    "mv ~ /tmp/x",
+    "mv ~ /opt/x",
 ]
 
 

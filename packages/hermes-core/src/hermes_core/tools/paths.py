@@ -67,7 +67,7 @@ _SYSTEM = (
     *("/etc", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/boot", "/sys", "/proc", "/dev", "/opt", "/srv"),
     *("/var", "/run", "/System", "/Library", "/Applications", "/private/etc", "/private/var"),
 )
-_SYSTEM_FREE = ("/var/tmp", "/var/folders", "/private/var/folders", "/private/tmp", "/dev/shm", "/usr/local/src")
+_SYSTEM_FREE = ("/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm", "/usr/local/src")
 HARMLESS_DEVICES = frozenset(
     f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr")
 )
