@@ -9,7 +9,7 @@ import anyio
 import psutil
 import pytest
 from hermes_core.errors import EmptyAnswer, ProviderUnreachable, StreamBroken
-from hermes_core.models.chat_stream import HIGH, ChatStream
+from hermes_core.models.answer_stream import HIGH, AnswerStream
 from hermes_core.models.openai_chat import OpenAIChatProvider
 from hermes_core.models.provider import ModelDelta
 from hermes_core.testing import (
@@ -220,7 +220,7 @@ async def test_no_more_is_read_than_a_slow_reader_takes() -> None:
     async with ScriptedModel() as model, provider_of(model) as provider:
         async with provider.stream(request("[[text n=300000 size=8]]")) as stream:
             await anyio.wait_all_tasks_blocked()
-            assert isinstance(stream, ChatStream)
+            assert isinstance(stream, AnswerStream)
             assert HIGH < stream.waiting < 2 * HIGH
             length = 0
             async for deltas in stream:

@@ -6,7 +6,7 @@ import msgspec
 
 from hermes_core.ids import tool_call_id
 from hermes_core.messages import ToolCall
-from hermes_core.models.wire import CallPiece, FunctionPiece
+from hermes_core.models.wire import CallPiece, FunctionPiece, Json
 
 MAX_CALLS = 256
 MAX_ID = 40
@@ -14,9 +14,13 @@ MAX_ID = 40
 NAMELESS = "unnamed_tool"
 
 
-class _Call:
-    def __init__(self, call_id: str) -> None:
+class OpenCall:
+    """A call that is still being written."""
+
+    def __init__(self, call_id: str, index: int | None = None, item_id: str = "") -> None:
         self.id = call_id
+        self.index = index
+        self.item_id = item_id
         self.name = ""
         self.pieces: list[str] = []
 
@@ -24,39 +28,24 @@ class _Call:
     def arguments(self) -> str:
         return "".join(self.pieces)
 
+    def named(self, name: str) -> str:
+        """Take the name; return it if it was not known before, else an empty text."""
+        if not name or self.name:
+            return ""
+        self.name = name
+        return name
 
-class CallPieces:
-    """The calls of one answer, in the order in which they began.
 
-    Pieces belong together by index; without one, by id; with neither, they go on with the last call. A new id, or
-    another name, together with an index that was used before begins a new call: some providers put every whole
-    call at position 0. A piece that says a finished call again, word for word, is a repetition.
-    """
+class Calls:
+    """The calls of one answer, in the order in which they began."""
 
     def __init__(self) -> None:
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
-        self.size = 0
+        self.size: int = 0
+        """Characters of their arguments."""
+        self._calls: list[OpenCall] = []
 
     def __bool__(self) -> bool:
         return bool(self._calls)
-
-    def add(self, piece: CallPiece) -> str:
-        """Take a piece; return the call's name if it has become known with it, else an empty text."""
-        function = piece.function or FunctionPiece()
-        given, name = function.arguments, function.name or ""
-        arguments = given if isinstance(given, str) else msgspec.json.encode(given).decode() if given else ""
-        call = self._of(piece.index, piece.id or "", name, arguments)
-        if call is None:
-            return ""
-        call.id = call.id or piece.id or ""
-        if arguments:
-            call.pieces.append(arguments)
-            self.size += len(arguments)
-        if name and not call.name:
-            call.name = name
-            return name
-        return ""
 
     def whole(self, taken: set[str]) -> tuple[ToolCall, ...]:
         """Return the calls, each with a name, and an id that is none of `taken` and no other call's."""
@@ -70,7 +59,43 @@ class CallPieces:
             calls.append(ToolCall(call_id, call.name or NAMELESS, call.arguments))
         return tuple(calls)
 
-    def _of(self, index: int | None, call_id: str, name: str, arguments: str) -> _Call | None:
+    def _begun(self, call: OpenCall) -> OpenCall:
+        """Add a call. Raises ValueError if there are too many."""
+        if len(self._calls) >= MAX_CALLS:
+            raise ValueError(f"more than {MAX_CALLS} tool calls in one answer")
+        self._calls.append(call)
+        return call
+
+    def _extend(self, call: OpenCall, arguments: str) -> None:
+        if arguments:
+            call.pieces.append(arguments)
+            self.size += len(arguments)
+
+
+class CallPieces(Calls):
+    """Calls put together from the pieces of Chat Completions.
+
+    Pieces belong together by index; without one, by id; with neither, they go on with the last call. A new id, or
+    another name, together with an index that was used before begins a new call: some providers put every whole
+    call at position 0. A piece that says a finished call again, word for word, is a repetition.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_index: dict[int, OpenCall] = {}
+
+    def add(self, piece: CallPiece) -> str:
+        """Take a piece; return the call's name if it has become known with it, else an empty text."""
+        function = piece.function or FunctionPiece()
+        name, arguments = function.name or "", arguments_text(function.arguments)
+        call = self._of(piece.index, piece.id or "", name, arguments)
+        if call is None:
+            return ""
+        call.id = call.id or piece.id or ""
+        self._extend(call, arguments)
+        return call.named(name)
+
+    def _of(self, index: int | None, call_id: str, name: str, arguments: str) -> OpenCall | None:
         """Return the call that a piece belongs to, a new one if need be; None if it repeats what was said."""
         if index is not None:
             call = self._by_index.get(index)
@@ -84,16 +109,18 @@ class CallPieces:
             return call
         if call is not None and call_id == call.id and (name, arguments) == (call.name, call.arguments):
             return None
-        if len(self._calls) >= MAX_CALLS:
-            raise ValueError(f"more than {MAX_CALLS} tool calls in one answer")
-        call = _Call(call_id)
-        self._calls.append(call)
+        call = self._begun(OpenCall(call_id, index))
         if index is not None:
             self._by_index[index] = call
         return call
 
 
-def _is_another(call: _Call, call_id: str, name: str, arguments: str) -> bool:
+def arguments_text(given: str | Json | None) -> str:
+    """Return arguments as text; some providers send them as an object."""
+    return given if isinstance(given, str) else msgspec.json.encode(given).decode() if given else ""
+
+
+def _is_another(call: OpenCall, call_id: str, name: str, arguments: str) -> bool:
     """Say whether a piece at the same place begins another call."""
     if call_id and call.id and call_id != call.id:
         return bool(name) or _complete(call.arguments)

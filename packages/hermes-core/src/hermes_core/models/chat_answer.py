@@ -1,32 +1,18 @@
-"""One answer, read from the bytes of a Chat Completions response. No I/O.
-
-    answer = ChatAnswer(endpoint, request)
-    deltas = answer.feed(data)      # for each network read
-    deltas = answer.end()           # when the body is over, or broke off (after `fail`)
-    answer.failure or answer.reply
-
-An answer is whole when a finish reason or `[DONE]` was seen. Before that the end of the body is StreamBroken; an
-answer with neither text nor call is EmptyAnswer. When it was cut by the token limit its `finish` is `length` and
-its calls are given with their arguments as far as they were written: whoever runs calls must not run those.
-"""
+"""One answer in the wire of Chat Completions: what its chunks say. See ModelAnswer for the rest."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 from hermes_core.content import clean
-from hermes_core.errors import ContentFiltered, EmptyAnswer, ProviderError, StreamBroken
-from hermes_core.messages import AssistantMessage, Finish, ToolCall
+from hermes_core.errors import ProviderError, StreamBroken
+from hermes_core.messages import Finish
+from hermes_core.models.answer import Fresh, ModelAnswer
 from hermes_core.models.call_pieces import CallPieces
-from hermes_core.models.chat_request import estimated_input
 from hermes_core.models.failures import failure, trouble_of
-from hermes_core.models.provider import CallDelta, Endpoint, ModelDelta, ModelRequest, TextDelta, ThinkingDelta
-from hermes_core.models.sse import EventTooLong, SseEvent, SseParser
-from hermes_core.models.wire import ChatChunk, Choice, Delta, NotJson, Tokens, chunk_of, json_object
-from hermes_core.usage import Usage, estimate_tokens
-
-MAX_ANSWER = 32 * 1024 * 1024
-"""Characters of text, reasoning and arguments in one answer."""
+from hermes_core.models.provider import Endpoint, ModelRequest
+from hermes_core.models.sse import SseEvent
+from hermes_core.models.wire import Choice, Delta, chunk_of, json_object
 
 _FINISHES: dict[str, Finish] = {
     "length": "length",
@@ -38,100 +24,24 @@ _FINISHES: dict[str, Finish] = {
 }
 
 
-class ChatAnswer:
-    """Reads one answer. `whole_body`: the response is one JSON object and no event stream."""
+class ChatAnswer(ModelAnswer):
+    """Reads one answer; it is whole when a finish reason or `[DONE]` was seen."""
 
     def __init__(self, endpoint: Endpoint, request: ModelRequest, *, whole_body: bool = False) -> None:
-        self._endpoint = endpoint
-        self._request = request
-        self._sse = None if whole_body else SseParser()
-        self._body: list[bytes] = []
-        self._size = 0
-        self._text: list[str] = []
-        self._thinking: list[str] = []
-        self._calls = CallPieces()
-        self._finish: Finish | None = None
-        self._tokens: Tokens | None = None
-        self._reply: AssistantMessage | None = None
-        self.started = False
-        """A byte has arrived."""
-        self.done = False
-        """`[DONE]` was seen: nothing that follows matters."""
-        self.failure: ProviderError | None = None
-        """Why there will be no reply."""
+        self._pieces = CallPieces()
+        super().__init__(endpoint, request, self._pieces, whole_body=whole_body)
 
     @property
     def finished(self) -> bool:
-        """Whether the answer is whole; usage may still follow."""
+        """See ModelAnswer.finished."""
         return self.done or self._finish is not None
 
-    # -- reading -------------------------------------------------------------------------------
-
-    def feed(self, data: bytes) -> list[ModelDelta]:
-        """Return what `data` adds, adjacent text joined. A failure told in it is in `failure` afterwards."""
-        self.started = True
-        if self._sse is None:
-            self._body.append(data)
-            return []
-        try:
-            events = self._sse.feed(data)
-        except EventTooLong as error:
-            self.fail(StreamBroken(f"{self._endpoint.provider} sent too much: {error}."))
-            return []
-        return self._read(events)
-
-    def end(self) -> list[ModelDelta]:
-        """Note that the body is over; return what its last bytes add, and settle `failure` or `reply`."""
-        rest: list[ModelDelta] = []
-        if self._sse is None:
-            rest = self._read([SseEvent(b"".join(self._body))] if self._body else [])
-        elif not self.done and self.failure is None:
-            rest = self._read(self._sse.close())
-        if self.failure is None or self.finished:
-            self._settle()
-        return rest
-
-    def fail(self, error: ProviderError) -> None:
-        """Note why the answer cannot go on. The first reason stands."""
-        self.failure = self.failure or error
-
-    def _read(self, events: list[SseEvent]) -> list[ModelDelta]:
-        fresh = Fresh()
-        try:
-            for event in events:
-                if not self._event(event, fresh):
-                    break
-        except ProviderError as error:
-            self.fail(error)
-        self._size += fresh.size
-        if self._size > MAX_ANSWER:
-            self.fail(StreamBroken(f"{self._endpoint.provider} sent an answer of more than {MAX_ANSWER:,} characters."))
-        return fresh.deltas()
-
-    def _event(self, event: SseEvent, fresh: Fresh) -> bool:
-        """Take one event; False if it ends the answer."""
-        data = event.data
-        if event.name == b"error":
-            raise failure(self._endpoint, trouble_of(_error_body(data)))
-        if data[:1] != b"{":
-            word = data.strip()
-            if word == b"[DONE]":
-                self.done = True
-                return False
-            if not word:
-                return True
-        try:
-            chunk = chunk_of(data)
-        except NotJson:
-            raise StreamBroken(f"{self._endpoint.provider} sent a piece of an answer that is not JSON.") from None
-        self._take(chunk, data, fresh)
-        return True
-
-    def _take(self, chunk: ChatChunk, data: bytes, fresh: Fresh) -> None:
+    def _take(self, event: SseEvent, fresh: Fresh) -> None:
+        chunk = chunk_of(event.data)
         if chunk.error or chunk.object == "error":
-            raise failure(self._endpoint, trouble_of(json_object(data)))
+            raise failure(self._endpoint, trouble_of(json_object(event.data)))
         if chunk.usage is not None:
-            self._tokens = chunk.usage
+            self._usage = chunk.usage.usage()
         for choice in chunk.choices or ():
             piece = choice.delta
             if piece is None and not fresh.size and not self._size:
@@ -148,19 +58,17 @@ class ChatAnswer:
             content, more = _of_parts(content)
             thought = thought or more
         if thought:
-            self._thinking.append(thought)
-            fresh.thought(thought)
+            self._think(thought, fresh)
         for text in (content, piece.refusal):
             if text:
-                self._text.append(text)
-                fresh.said(text)
+                self._say(text, fresh)
         for part in piece.tool_calls or ():
-            before = self._calls.size
+            before = self._pieces.size
             try:
-                name = self._calls.add(part)
+                name = self._pieces.add(part)
             except ValueError as error:
                 raise StreamBroken(f"{self._endpoint.provider} sent {error}.") from None
-            fresh.size += self._calls.size - before
+            fresh.size += self._pieces.size - before
             if name:
                 fresh.called(name)
 
@@ -169,115 +77,6 @@ class ChatAnswer:
         if reason == "error":
             raise ProviderError(f"{self._endpoint.provider} broke the answer off with an error.", retryable=True)
         return _FINISHES.get(reason, "stop")
-
-    # -- the result ----------------------------------------------------------------------------
-
-    def _settle(self) -> None:
-        try:
-            self._reply = self._whole()
-            self.failure = None
-        except ProviderError as error:
-            self.failure = error
-
-    def _whole(self) -> AssistantMessage:
-        provider = self._endpoint.provider
-        empty = not self._calls and not "".join(self._text).strip()
-        if not self.finished:
-            if empty and not self._thinking:
-                raise EmptyAnswer(f"{provider} returned nothing.")
-            raise StreamBroken(f"{provider} stopped in the middle of the answer.")
-        finish: Finish = self._finish or "stop"
-        if finish == "stop" and self._calls:
-            finish = "tool_calls"
-        elif finish == "tool_calls" and not self._calls:
-            finish = "stop"
-        if empty and finish == "content_filter":
-            raise ContentFiltered(f"The content filter of {provider} held the whole answer back.")
-        if empty and finish == "stop":
-            raise EmptyAnswer(f"{provider} finished with neither text nor a tool call.")
-        taken = {call.id for message in self._request.messages for call in _calls_of(message)}
-        return self._message(self._calls.whole(taken), finish)
-
-    def _message(self, calls: tuple[ToolCall, ...], finish: Finish) -> AssistantMessage:
-        text, thinking = "".join(self._text), "".join(self._thinking)
-        usage = self._tokens.usage() if self._tokens else None
-        if usage is None:
-            written = text + thinking + "".join(call.name + call.arguments for call in calls)
-            usage = Usage(
-                input=estimated_input(self._request), output=estimate_tokens(written), calls=1, estimated=True
-            )
-        return AssistantMessage(
-            text=text,
-            reasoning=thinking,
-            tool_calls=calls,
-            finish=finish,
-            model=self._request.model or self._endpoint.model,
-            usage=usage,
-        )
-
-    @property
-    def reply(self) -> AssistantMessage:
-        """The whole answer, once `end` has returned without a failure."""
-        if self._reply is None:
-            raise RuntimeError("The answer is not over: iterate to the end before reading the reply.")
-        return self._reply
-
-    @property
-    def partial(self) -> AssistantMessage:
-        """What has arrived so far, without calls; its usage is the provider's, or an estimate."""
-        return self._message((), self._finish or "error")
-
-
-class Fresh:
-    """What one read adds, in order: neighbours of one kind are joined."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._deltas: list[ModelDelta] = []
-        self._kind: type[TextDelta] | type[ThinkingDelta] = TextDelta
-        self._open: list[str] = []
-
-    def said(self, text: str) -> None:
-        """Add answer text."""
-        if self._kind is not TextDelta:
-            self._flush()
-            self._kind = TextDelta
-        self._open.append(text)
-        self.size += len(text)
-
-    def thought(self, text: str) -> None:
-        """Add reasoning."""
-        if self._kind is not ThinkingDelta:
-            self._flush()
-            self._kind = ThinkingDelta
-        self._open.append(text)
-        self.size += len(text)
-
-    def called(self, name: str) -> None:
-        """Add the beginning of a call."""
-        self._flush()
-        self._deltas.append(CallDelta(name))
-
-    def deltas(self) -> list[ModelDelta]:
-        """Return them all."""
-        self._flush()
-        return self._deltas
-
-    def _flush(self) -> None:
-        if self._open:
-            self._deltas.append(self._kind("".join(self._open)))
-            self._open = []
-
-
-def _calls_of(message: object) -> tuple[ToolCall, ...]:
-    return message.tool_calls if isinstance(message, AssistantMessage) else ()
-
-
-def _error_body(data: bytes) -> object:
-    try:
-        return json_object(data)
-    except NotJson:
-        return data.decode("utf-8", "replace")
 
 
 def _of_parts(parts: list[Any]) -> tuple[str, str]:

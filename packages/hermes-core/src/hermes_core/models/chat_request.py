@@ -102,6 +102,11 @@ def body_of(endpoint: Endpoint, request: ModelRequest, *, stream: bool = True, u
         prompt_cache_key=request.session_id if openai else "",
         response_format=_format(request.response_schema),
     )
+    return encoded(body)
+
+
+def encoded(body: msgspec.Struct) -> bytes:
+    """Return a body as JSON, in valid UTF-8."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
@@ -179,12 +184,22 @@ def _part(part: Part) -> _Part:
 
 
 def _call(call: ToolCall, used: set[str]) -> _Call:
+    return _Call(distinct_id(call, used), _Function(legal_name(call), object_of(call.arguments)))
+
+
+def distinct_id(call: ToolCall, used: set[str]) -> str:
+    """Return the id to send for a call: its own if none of `used` is the same. It is one of `used` afterwards."""
     call_id, copy = call.id or "call", 1
     while call_id in used:
         copy += 1
         call_id = f"{call.id or 'call'}_{copy}"
     used.add(call_id)
-    return _Call(call_id, _Function(_NAME.sub("_", call.name)[:64] or "unnamed_tool", object_of(call.arguments)))
+    return call_id
+
+
+def legal_name(call: ToolCall) -> str:
+    """Return the name of a call in the letters that providers accept."""
+    return _NAME.sub("_", call.name)[:64] or "unnamed_tool"
 
 
 def object_of(arguments: str) -> str:

@@ -60,10 +60,10 @@ def open_client(endpoint: Endpoint, *, silence: float, connect: float, max_retri
     return client
 
 
-async def post(client: openai.AsyncOpenAI, body: bytes, *, stream: bool) -> httpx2.Response:
-    """Send a Chat Completions request; return the response, its body unread. Raises openai.OpenAIError."""
+async def post(client: openai.AsyncOpenAI, path: str, body: bytes, *, stream: bool) -> httpx2.Response:
+    """Send a model request; return the response, its body unread. Raises openai.OpenAIError."""
     response = await client.post(
-        "/chat/completions",
+        path,
         cast_to=httpx2.Response,
         content=body,
         options={"headers": {"Content-Type": "application/json", "Accept": "text/event-stream" if stream else "*/*"}},

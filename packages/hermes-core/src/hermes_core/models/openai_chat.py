@@ -1,113 +1,44 @@
-"""The provider for every endpoint that speaks OpenAI's Chat Completions, over the `openai` package.
-
-The package gives the client: keys, retries before the first byte, the pool of connections. The event stream is
-read by ChatAnswer from the bytes as they come.
-"""
+"""The provider for every endpoint that speaks OpenAI's Chat Completions, over the `openai` package."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-
-import anyio
 
 from hermes_core.errors import ProviderError
 from hermes_core.models.chat_request import body_of
-from hermes_core.models.provider import Endpoint, ModelRequest, ModelStream
+from hermes_core.models.openai_provider import STREAM, OpenAIProvider, refuses
+from hermes_core.models.provider import ModelRequest
 
 if TYPE_CHECKING:
     import httpx2
-    import openai
 
-SILENCE = 120.0
-CONNECT = 10.0
-RETRIES = 2
-LINGER = 5.0
+    from hermes_core.models.answer_stream import Reader
 
 _USAGE = re.compile(r"stream_options|include_usage")
-_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
 
 
-class OpenAIChatProvider:
-    """Calls one endpoint. Implements `provider.Provider`.
+class OpenAIChatProvider(OpenAIProvider):
+    """Calls one endpoint over Chat Completions. See OpenAIProvider for the options.
 
-    `silence` is the longest time without a byte, in seconds: before the first byte its end is
-    ProviderUnreachable, after it StreamBroken. `connect` bounds the making of a connection. `retries` is how often
-    a request is sent again before the first byte. `linger` is how long usage and `[DONE]` may come after the finish
-    reason, before the answer counts as whole without them. Nothing is loaded or opened before `warm` or the first call.
+    A server that cannot stream, or not count, is asked again without, this once.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        silence: float = SILENCE,
-        connect: float = CONNECT,
-        retries: int = RETRIES,
-        linger: float = LINGER,
-    ) -> None:
-        self.endpoint = endpoint
-        self._silence = silence
-        self._connect = connect
-        self._retries = retries
-        self._linger = linger
-        self._client: openai.AsyncOpenAI | None = None
-        self._opening = anyio.Lock()
-
-    @asynccontextmanager
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelStream]:
-        """See Provider.stream. A server that cannot stream, or not count, is asked again without, this once."""
-        response = await self._send(request)
-        from hermes_core.models.chat_stream import open_stream
-
-        async with open_stream(self.endpoint, request, response, silence=self._silence, linger=self._linger) as stream:
-            yield stream
-
-    async def warm(self) -> None:
-        """See Provider.warm."""
-        await self._opened()
-
-    async def aclose(self) -> None:
-        """See Provider.aclose."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
     async def _send(self, request: ModelRequest) -> httpx2.Response:
-        client = await self._opened()
-        from hermes_core.models.http_client import post
-        from hermes_core.models.http_failures import FAILURES, failure_of
-
         stream = usage = True
         while True:
             body = body_of(self.endpoint, request, stream=stream, usage=usage)
-            try:
-                return await post(client, body, stream=stream)
-            except FAILURES as error:
-                refused = failure_of(self.endpoint, error, self._silence)
-            if stream and usage and _refuses(refused, _USAGE):
+            answered = await self._post("/chat/completions", body, stream=stream)
+            if not isinstance(answered, ProviderError):
+                return answered
+            if stream and usage and refuses(answered, _USAGE):
                 usage = False
-            elif stream and _refuses(refused, _STREAM):
+            elif stream and refuses(answered, STREAM):
                 stream = False
             else:
-                raise refused
+                raise answered
 
-    async def _opened(self) -> openai.AsyncOpenAI:
-        """Return the client, made in a worker thread the first time."""
-        if self._client is None:
-            async with self._opening:
-                if self._client is None:
-                    self._client = await anyio.to_thread.run_sync(self._open)
-        return self._client
+    def _reader(self) -> Reader:
+        from hermes_core.models.chat_answer import ChatAnswer
 
-    def _open(self) -> openai.AsyncOpenAI:
-        from hermes_core.models.http_client import open_client
-
-        return open_client(self.endpoint, silence=self._silence, connect=self._connect, max_retries=self._retries)
-
-
-def _refuses(refused: ProviderError, what: re.Pattern[str]) -> bool:
-    """Say whether a request was refused for what it asked, and not for a reason that has a name of its own."""
-    return type(refused) is ProviderError and refused.status in (400, 422) and bool(what.search(refused.message))
+        return ChatAnswer

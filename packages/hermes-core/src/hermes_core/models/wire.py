@@ -125,7 +125,7 @@ def json_object(data: bytes) -> Json:
 
 
 def _lenient(value: Json) -> ChatChunk:
-    choices = [choice for choice in map(_choice, _list(value.get("choices"))) if choice]
+    choices = [choice for choice in map(_choice, as_list(value.get("choices"))) if choice]
     kind = value.get("object")
     return ChatChunk(choices, _tokens(value.get("usage")), value.get("error"), kind if isinstance(kind, str) else None)
 
@@ -134,7 +134,7 @@ def _choice(value: Any) -> Choice | None:
     if not isinstance(value, dict):
         return None
     choice = cast(Json, value)
-    return Choice(_delta(choice.get("delta")), _delta(choice.get("message")), _text(choice.get("finish_reason")))
+    return Choice(_delta(choice.get("delta")), _delta(choice.get("message")), as_text(choice.get("finish_reason")))
 
 
 def _delta(value: Any) -> Delta | None:
@@ -143,11 +143,11 @@ def _delta(value: Any) -> Delta | None:
     delta = cast(Json, value)
     content = delta.get("content")
     return Delta(
-        cast("list[Any]", content) if isinstance(content, list) else _text(content),
-        _text(delta.get("reasoning_content")),
-        _text(delta.get("reasoning")),
-        _text(delta.get("refusal")),
-        [piece for piece in map(_piece, _list(delta.get("tool_calls"))) if piece],
+        cast("list[Any]", content) if isinstance(content, list) else as_text(content),
+        as_text(delta.get("reasoning_content")),
+        as_text(delta.get("reasoning")),
+        as_text(delta.get("refusal")),
+        [piece for piece in map(_piece, as_list(delta.get("tool_calls"))) if piece],
     )
 
 
@@ -155,14 +155,14 @@ def _piece(value: Any) -> CallPiece | None:
     if not isinstance(value, dict):
         return None
     piece = cast(Json, value)
-    index, call_id = _integer(piece.get("index")), piece.get("id")
+    index, call_id = as_integer(piece.get("index")), piece.get("id")
     function = cast(Json, piece["function"]) if isinstance(piece.get("function"), dict) else {}
     arguments = function.get("arguments")
     return CallPiece(
         index,
-        str(call_id) if isinstance(call_id, int) else _text(call_id),
+        str(call_id) if isinstance(call_id, int) else as_text(call_id),
         FunctionPiece(
-            _text(function.get("name")), cast(Json, arguments) if isinstance(arguments, dict) else _text(arguments)
+            as_text(function.get("name")), cast(Json, arguments) if isinstance(arguments, dict) else as_text(arguments)
         ),
     )
 
@@ -174,22 +174,25 @@ def _tokens(value: Any) -> Tokens | None:
     details = (usage.get("prompt_tokens_details"), usage.get("completion_tokens_details"))
     prompt, completion = (cast(Json, detail) if isinstance(detail, dict) else {} for detail in details)
     return Tokens(
-        _integer(usage.get("prompt_tokens")),
-        _integer(usage.get("completion_tokens")),
-        PromptDetails(_integer(prompt.get("cached_tokens")), _integer(prompt.get("cache_write_tokens"))),
-        CompletionDetails(_integer(completion.get("reasoning_tokens"))),
+        as_integer(usage.get("prompt_tokens")),
+        as_integer(usage.get("completion_tokens")),
+        PromptDetails(as_integer(prompt.get("cached_tokens")), as_integer(prompt.get("cache_write_tokens"))),
+        CompletionDetails(as_integer(completion.get("reasoning_tokens"))),
     )
 
 
-def _list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
+    """Return `value` if it is a list, else an empty one."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _text(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
+    """Return `value` if it is a text, as valid UTF-8."""
     return clean(value) if isinstance(value, str) else None
 
 
-def _integer(value: Any) -> int | None:
+def as_integer(value: Any) -> int | None:
+    """Return `value` if it is a number, or a text of digits."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
     return int(value) if isinstance(value, (int, float)) and value == value and abs(value) < 1e15 else None

@@ -4,39 +4,52 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 import anyio
 import httpx2
 
 from hermes_core.errors import ProviderError
 from hermes_core.messages import AssistantMessage
-from hermes_core.models.chat_answer import ChatAnswer
+from hermes_core.models.answer import ModelAnswer
 from hermes_core.models.http_failures import broken
 from hermes_core.models.provider import Endpoint, ModelDelta, ModelRequest
 
 DRAIN = 0.1
-"""Seconds that the body may end after `[DONE]`, so that its connection can be used again."""
+"""Seconds that the body may end after the last event, so that its connection can be used again."""
 CLOSE = 1.0
 """Seconds that closing a connection may take."""
 HIGH = 1024 * 1024
 """Bytes that wait for a slow reader before no more are read."""
 
 
+class Reader(Protocol):
+    """Makes the answer of one wire: ChatAnswer or ResponsesAnswer."""
+
+    def __call__(self, endpoint: Endpoint, request: ModelRequest, *, whole_body: bool) -> ModelAnswer: ...
+
+
 @asynccontextmanager
 async def open_stream(
-    endpoint: Endpoint, request: ModelRequest, response: httpx2.Response, *, silence: float, linger: float
-) -> AsyncGenerator[ChatStream]:
+    reader: Reader,
+    endpoint: Endpoint,
+    request: ModelRequest,
+    response: httpx2.Response,
+    *,
+    silence: float,
+    linger: float,
+) -> AsyncGenerator[AnswerStream]:
     """Give the stream of a response; leaving the block closes the connection, unless the answer is all read.
 
-    `silence` is the client's time-out, for error texts; `linger` the seconds that usage and `[DONE]` may come after
-    the finish reason.
+    `reader` makes the answer of the endpoint's wire. `silence` is the client's time-out, for error texts; `linger` the
+    seconds that usage and `[DONE]` may come after the finish reason.
     """
     try:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "text/html":
             raise ProviderError(f"{endpoint.provider} answers with a web page: its base URL is wrong.")
-        answer = ChatAnswer(endpoint, request, whole_body=kind == "application/json")
-        stream = ChatStream(endpoint, response, answer, silence=silence, linger=linger)
+        answer = reader(endpoint, request, whole_body=kind == "application/json")
+        stream = AnswerStream(endpoint, response, answer, silence=silence, linger=linger)
         error: BaseException | None = None
         try:
             async with anyio.create_task_group() as tasks:
@@ -54,11 +67,11 @@ async def open_stream(
             await response.aclose()
 
 
-class ChatStream:
+class AnswerStream:
     """One call's stream. Implements `provider.ModelStream`."""
 
     def __init__(
-        self, endpoint: Endpoint, response: httpx2.Response, answer: ChatAnswer, *, silence: float, linger: float
+        self, endpoint: Endpoint, response: httpx2.Response, answer: ModelAnswer, *, silence: float, linger: float
     ) -> None:
         self._endpoint = endpoint
         self._response = response
@@ -97,14 +110,14 @@ class ChatStream:
             self._news.set()
 
     async def drain(self) -> None:
-        """After `[DONE]`, wait shortly for the end of the body."""
+        """After the last event, wait shortly for the end of the body."""
         if self._answer.done:
             with anyio.move_on_after(DRAIN):
                 await self._over.wait()
 
     # -- the iterator --------------------------------------------------------------------------
 
-    def __aiter__(self) -> ChatStream:
+    def __aiter__(self) -> AnswerStream:
         return self
 
     async def __anext__(self) -> list[ModelDelta]:
