@@ -17,7 +17,7 @@ import msgspec
 from hermes_core.messages import AssistantMessage, Message, NoteMessage, ToolCall, ToolMessage, UserMessage, user_text
 from hermes_core.models.provider import ModelRequest, ToolSpec
 
-SYSTEM = "You are a helpful AI assistant named Hermes, running on the user's own computer."
+SYSTEM = "You are a helpful AI assistant named Hermes, running on the user's own computer. Keep your answers short."
 DECIDE = "Turn the request into one tool call."
 MAX_OFFERED = 4
 MAX_CHARS = 12_000
@@ -26,7 +26,7 @@ MAX_RESULT = 2_000
 MAX_QUOTED_LINES = 20
 MAX_QUOTED_LINE = 200
 DECISION_TOKENS = 160
-ANSWER_TOKENS = 1024
+ANSWER_TOKENS = 512
 MAX_TALK = 6
 """Messages that small weights are shown: more of them confuse more than they tell."""
 

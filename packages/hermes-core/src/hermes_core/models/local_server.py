@@ -46,7 +46,8 @@ def load(weights: str, key: str) -> Any:
     # The likeliest word, but never the same words over and over: small weights fall into loops.
     params.sampling.temp = 0.0
     params.sampling.dry_multiplier = 0.8
-    params.sampling.dry_penalty_last_n = 128
+    params.sampling.dry_allowed_length = 4
+    params.sampling.dry_penalty_last_n = 256
     # Any web page could talk to the port otherwise.
     params.api_keys = [key]
     return engine.Server(params)
