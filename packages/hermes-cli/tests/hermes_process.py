@@ -26,7 +26,7 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Terminal:

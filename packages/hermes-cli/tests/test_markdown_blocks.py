@@ -58,6 +58,19 @@ def test_a_block_without_end_is_cut() -> None:
     assert all(len(block) <= BIGGEST + 200 for block in blocks_of("```\n" + long * 2000))
 
 
+def test_a_line_without_end_is_cut_at_the_same_places_however_it_comes() -> None:
+    line = "word " * 40_000
+    whole = blocks_of(line + "\nend\n")
+    assert whole == blocks_of(*(line[at : at + 777] for at in range(0, len(line), 777)), "\n", "end\n")
+    assert all(len(block) <= BIGGEST + 10 for block in whole)
+    assert "".join(whole) == line + "\nend\n"
+
+
+def test_the_growing_end_of_a_line_without_end_costs_no_more_than_a_screen() -> None:
+    painted = Painter(coloured=False).growing("word " * 10_000, 80)
+    assert len(painted) < 8000
+
+
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     text = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 BIGGEST = 64 * 1024
-"""Characters at which a block is cut at the next line end, whatever it is."""
+"""Characters at which a block is cut at the next line end, and a line in its middle, whatever it is."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INNER_FENCE = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])?\s*(`{3,}|~{3,})")
@@ -35,10 +35,11 @@ class Blocks:
 
     def feed(self, text: str) -> list[str]:
         """Add a fragment; return the blocks that are whole now, each with the newlines it came with."""
-        *lines, self._tail = (self._tail + text).split("\n")
+        *lines, tail = (self._tail + text).split("\n")
         done: list[str] = []
         for line in lines:
-            self._add(line + "\n", done)
+            self._add(self._shortened(line, done) + "\n", done)
+        self._tail = self._shortened(tail, done)
         return done
 
     def end(self) -> list[str]:
@@ -49,6 +50,14 @@ class Blocks:
             self._add(tail, done)
         self._cut(done)
         return done
+
+    def _shortened(self, line: str, done: list[str]) -> str:
+        """Hand over all but the end of a line without end; return that."""
+        while len(line) > BIGGEST:
+            self._keep(line[:BIGGEST])
+            self._cut(done)
+            line = line[BIGGEST:]
+        return line
 
     def _add(self, line: str, done: list[str]) -> None:
         if self._fence:

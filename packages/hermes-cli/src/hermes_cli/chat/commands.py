@@ -42,7 +42,7 @@ async def run_command(chat: Chat, name: str, rest: str) -> None:
 def _help(chat: Chat) -> None:
     rows = [(f"/{c.name} {c.hint}".strip(), c.about) for c in COMMANDS]
     keys = [
-        ("Enter", "send; while a turn runs, it waits its turn"),
+        ("Enter", "send; while a turn runs, it waits for the end"),
         ("Alt-Enter", "a new line"),
         ("Ctrl-C", "stop the turn; twice at an idle prompt: leave"),
         ("Ctrl-D", "leave"),

@@ -216,7 +216,7 @@ class Chat:
                 scene.leaving = False
                 self.screen.redraw()
             if scene.busy:
-                self.screen.redraw()
+                self._watch.look()
 
     async def _watch_signals(self) -> None:
         with anyio.open_signal_receiver(*_SIGNALS) as signals:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 WIDEST = 100
 """Columns of running text: longer lines are hard to read on a wide screen."""
 LIVE_LINES = 60
-"""Lines of a growing block that are looked at: more do not fit on the screen anyway."""
+LIVE_TEXT = 6000
+"""Lines and characters of a growing block that are looked at: more do not fit on the screen anyway."""
 
 STYLES = {
     "markdown.h1": "bold underline",
@@ -58,11 +59,12 @@ class Painter:
 
     def growing(self, text: str, width: int) -> str:
         """Return the end of a block that is not whole yet, rendered; its cost does not grow with the block."""
-        lines = text.split("\n")
-        if len(lines) <= LIVE_LINES:
+        end = text[-LIVE_TEXT:].split("\n")[-LIVE_LINES:]
+        if sum(map(len, end)) + len(end) > len(text):
             return self.block(text, width)
-        head = [lines[0]] if lines[0].lstrip().startswith(("```", "~~~")) else []
-        return self.block("\n".join([*head, *lines[-LIVE_LINES:]]), width)
+        first = text[:80].split("\n", 1)[0]
+        head = [first] if first.lstrip().startswith(("```", "~~~")) else []
+        return self.block("\n".join([*head, *end]), width)
 
     def wrapped(self, text: str, width: int) -> list[str]:
         """Return plain text as lines of at most `width` columns; wide characters count two."""

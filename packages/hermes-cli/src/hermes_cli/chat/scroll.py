@@ -38,6 +38,11 @@ class Scroll:
             self._pending.clear()
             self._write(text)
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether something waits to be handed over."""
+        return bool(self._pending)
+
     # -- answers
 
     def delta(self, text: str) -> None:
@@ -80,15 +85,15 @@ class Scroll:
 
     def note(self, text: str) -> None:
         """Write a line beside the conversation."""
-        self._put("note", *(self._ink.dim(line) for line in printable(text).split("\n")))
+        self._put("note", *(self._ink.dim(line) for line in self._folded(text)))
 
     def warn(self, text: str) -> None:
         """Write what wants attention."""
-        self._put("note", f"{self._ink.yellow('!')} {printable(text)}")
+        self._marked(self._ink.yellow("!"), text)
 
     def fault(self, text: str) -> None:
         """Write what failed."""
-        self._put("note", f"{self._ink.red('✗')} {printable(text)}")
+        self._marked(self._ink.red("✗"), text)
 
     def lines(self, *lines: str) -> None:
         """Write lines that are styled already."""
@@ -141,6 +146,16 @@ class Scroll:
     def _block(self, block: str) -> None:
         if block.strip():
             self._put("text", self._painter.block(block, self._width()).rstrip("\n"), apart=True)
+
+    def _marked(self, mark: str, text: str) -> None:
+        first, *more = self._folded(text, 2) or [""]
+        self._put("note", f"{mark} {first}", *(f"  {line}" for line in more))
+
+    def _folded(self, text: str, margin: int = 0) -> list[str]:
+        from textwrap import wrap
+
+        width = max(8, self._width() - margin)
+        return [part for line in printable(text).split("\n") for part in wrap(line, width)]
 
     def _put(self, kind: str, *lines: str, apart: bool = False) -> None:
         """Write lines, after a blank one where something of another kind (or, `apart`, anything) stands before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -40,6 +41,9 @@ from hermes_cli.chat.screen import Screen
 from hermes_cli.chat.scroll import Scroll
 from hermes_cli.printable import last_lines, one_line
 
+LOOK = 0.05
+"""Seconds between two looks at a growing answer: rendering it for every fragment would be wasted."""
+
 
 class Watch:
     """Shows the events of a session. Pure but for what it tells screen, scroll and inquiry."""
@@ -51,13 +55,26 @@ class Watch:
         self._inquiry = inquiry
         self._reasoning = reasoning
         self._thought = ""
+        self._grown = False
+        self._looked = 0.0
 
     def show(self, events: Sequence[Event]) -> None:
         """Show events that came together, with one change of the screen."""
         for event in events:
             self._one(event)
-        self._scene.growing = self._scroll.growing
-        self._scroll.flush()
+        self._grown = True
+        # A block that is printed must not stand in the foot as well; else the next look is early enough.
+        late = time.monotonic() - self._looked >= LOOK
+        if late or self._scroll.unwritten or not self._scene.busy:
+            self.look()
+
+    def look(self) -> None:
+        """Bring the screen up to date with what has grown since the last look."""
+        if self._grown:
+            self._grown = False
+            self._looked = time.monotonic()
+            self._scene.growing = self._scroll.growing
+            self._scroll.flush()
         self._screen.redraw()
 
     def _one(self, event: Event) -> None:
