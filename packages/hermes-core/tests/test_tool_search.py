@@ -63,6 +63,10 @@ async def test_rules_above_the_folder_searched_hold_too(bench: ToolBench) -> Non
     assert not [line for line in await found(bench, SearchFilesArgs("needle", path="sub")) if "g.tmp" in line]
 
 
+async def test_an_ignored_folder_is_searched_when_it_is_named(bench: ToolBench) -> None:
+    assert await found(bench, SearchFilesArgs("needle", path="out")) == ["d.py:1:needle"]
+
+
 async def test_names_are_found_by_wildcard(bench: ToolBench) -> None:
     assert await found(bench, SearchFilesArgs("*.py", "files")) == ["a.py", "sub/b.py"]
     assert await found(bench, SearchFilesArgs("sub/*.py", "files")) == ["sub/b.py"]
@@ -96,6 +100,8 @@ async def test_stores_and_secrets_are_never_among_the_results(
     (bench.cwd / "way.txt").symlink_to(hermes_home / ".env")
     (bench.cwd / "hard.txt").hardlink_to(hermes_home / ".env")
     assert await found(bench, SearchFilesArgs("needle", path=str(hermes_home))) == ["notes.md:1:needle"]
+    above = await found(bench, SearchFilesArgs("needle", path=str(hermes_home.parent), output_mode="files_only"))
+    assert [line for line in above if line.startswith(hermes_home.name)] == [f"{hermes_home.name}/notes.md"]
     assert not [line for line in await found(bench, SearchFilesArgs("needle")) if "way" in line or "hard" in line]
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 from posixpath import basename, join
 
@@ -25,14 +27,14 @@ class Care(IntEnum):
     """Refused: the product's own credentials and sessions."""
 
 
-class Places(msgspec.Struct, frozen=True):
+class Places(msgspec.Struct, frozen=True, dict=True):
     """Where things are: the session's folder, the product's home, the person's home."""
 
     cwd: Path
     home: Path
     user: Path
 
-    @property
+    @cached_property
     def roots(self) -> tuple[str, ...]:
         """The folders that hold credential stores: this home, the default one, and the one around a profile."""
         found = [self.home, self.user / ".hermes"]
@@ -125,10 +127,24 @@ def _is_store(real: str, places: Places) -> bool:
         found = Path(real).stat()
     except OSError:
         return False
-    if found.st_nlink < 2:
-        return False
-    folders = [folder for root in roots for folder in (root, *_profiles(root))]
-    return any(_same_file(found, join(folder, name)) for folder in folders for name in _STORE_FILES)
+    return found.st_nlink > 1 and (found.st_dev, found.st_ino) in store_inodes(places)
+
+
+def store_inodes(places: Places) -> frozenset[tuple[int, int]]:
+    """Return device and inode of each credential store there is: how a hard link to one is known."""
+    found: set[tuple[int, int]] = set()
+    for root in places.roots:
+        for folder in (root, *_profiles(root)):
+            for name in _STORE_FILES:
+                with suppress(OSError):
+                    there = Path(join(folder, name)).stat()
+                    found.add((there.st_dev, there.st_ino))
+    return frozenset(found)
+
+
+def may_need_care(real: str, places: Places) -> bool:
+    """Say, by a path without links alone, whether `judge` could find anything about reading the file."""
+    return _SECRET_NAMES.match(basename(real)) is not None or _in_secret_folder(real) or _inside(real, places.roots)
 
 
 def _profiles(root: str) -> list[str]:
@@ -137,11 +153,3 @@ def _profiles(root: str) -> list[str]:
             return [entry.path for entry in entries][:200]
     except OSError:
         return []
-
-
-def _same_file(found: os.stat_result, other: str) -> bool:
-    try:
-        there = Path(other).stat()
-    except OSError:
-        return False
-    return (found.st_dev, found.st_ino) == (there.st_dev, there.st_ino)

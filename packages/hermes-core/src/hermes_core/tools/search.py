@@ -90,11 +90,12 @@ def _matches(args: SearchFilesArgs, root: Path, files: Iterator[Path]) -> Iterat
     from hermes_core.tools.walk import text_lines
 
     expression = _compiled(args.pattern)
+    literal = args.pattern.encode() if re.fullmatch(r"[\w \-/:;,=<>@!%&'\"~`#]+", args.pattern) else b""
     fits = _name_filter(args.file_glob) if args.file_glob else None
     for path in files:
         if fits is not None and not fits(path, root):
             continue
-        lines = text_lines(path)
+        lines = text_lines(path, literal)
         name = _relative(path, root)
         found = [i for i, line in enumerate(lines) if expression.search(line)]
         if not found:

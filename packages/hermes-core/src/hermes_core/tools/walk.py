@@ -10,7 +10,7 @@ import anyio.from_thread
 from pathspec import GitIgnoreSpec
 
 from hermes_core.errors import ToolFailed
-from hermes_core.tools.paths import Care, Places, judge
+from hermes_core.tools.paths import Care, Places, judge, may_need_care, store_inodes
 
 MAX_FILES = 50_000
 """Files looked at in one search."""
@@ -34,16 +34,40 @@ def files_below(root: Path) -> Iterator[Path]:
     if root.is_file():
         yield root
         return
-    places = Places(root, Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes"), Path.home())
-    for number, path in enumerate(_walk(str(root), _rules_above(root))):
+    care = _Care(Places(root, Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes"), Path.home()))
+    rules = _rules_above(root)
+    if _ignored(str(root), rules, directory=True):
+        rules = ()  # who names an ignored folder wants to look into it
+    for number, entry in enumerate(_walk(str(root), rules)):
         anyio.from_thread.check_cancelled()
         if number >= MAX_FILES:
             raise ToolFailed(f"There are more than {MAX_FILES:,} files below {root}; search a smaller folder.")
-        if judge(path, places, writing=False)[0] is Care.NONE:
-            yield path
+        if not care.needed(entry):
+            yield Path(entry.path)
 
 
-def _walk(folder: str, rules: Rules) -> Iterator[Path]:
+class _Care:
+    """Which files a search leaves alone: those that a read would be asked about, or refused."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._inodes = store_inodes(places)
+        self._root = str(places.cwd)
+        self._real = os.path.realpath(places.cwd)
+
+    def needed(self, entry: os.DirEntry[str]) -> bool:
+        """Judge in full only what may need it: most files are plain ones with harmless names."""
+        try:
+            found = entry.stat()
+        except OSError:
+            return True
+        linked = found.st_nlink > 1 and (found.st_dev, found.st_ino) in self._inodes
+        real = self._real + entry.path[len(self._root) :]  # links to folders are not followed on the way
+        doubtful = entry.is_symlink() or may_need_care(real, self._places)
+        return linked or (doubtful and judge(Path(entry.path), self._places, writing=False)[0] is not Care.NONE)
+
+
+def _walk(folder: str, rules: Rules) -> Iterator[os.DirEntry[str]]:
     rules = (*rules, *_rules_of(folder))
     try:
         with os.scandir(folder) as entries:
@@ -58,7 +82,7 @@ def _walk(folder: str, rules: Rules) -> Iterator[Path]:
             if entry.name not in _NEVER:
                 yield from _walk(entry.path, rules)
         elif entry.is_file():
-            yield Path(entry.path)
+            yield entry
 
 
 def _ignored(path: str, rules: Rules, *, directory: bool) -> bool:
@@ -92,14 +116,17 @@ def _rules_of(folder: str) -> Rules:
     return ((folder, GitIgnoreSpec.from_lines(text[:200_000].splitlines())),)
 
 
-def text_lines(path: Path) -> list[str]:
-    """Return the lines of a text file, cut to MAX_LINE characters; none for binary, large or unreadable files."""
+def text_lines(path: Path, literal: bytes = b"") -> list[str]:
+    """Return the lines of a text file, cut to MAX_LINE characters; none for binary, large or unreadable files.
+
+    None either where `literal` is nowhere in the file, which is cheaper to see before there are lines.
+    """
     try:
         if path.stat().st_size > MAX_FILE:
             return []
         data = path.read_bytes()
     except OSError:
         return []
-    if b"\0" in data[:8192]:
+    if literal not in data or b"\0" in data[:8192]:
         return []
     return [line[:MAX_LINE].rstrip("\r") for line in data.decode("utf-8", "replace").removesuffix("\n").split("\n")]
