@@ -12,7 +12,7 @@ import pytest
 from hermes_api.testing import ApiServer, api_server
 from hermes_core.messages import AssistantMessage, UserMessage
 from hermes_core.store.protocol import SessionQuery
-from hermes_core.testing import Stall, answer, call
+from hermes_core.testing import Stall, answer, call, refusal
 from openai import AsyncOpenAI
 
 pytestmark = pytest.mark.anyio
@@ -182,3 +182,24 @@ async def test_questions_are_answered_at_once_because_nobody_can(hermes_home: Pa
     assert text == "I could not."
     assert result["role"] == "tool"
     assert "approv" in result["content"].lower() or "nobody" in result["content"].lower()
+
+
+async def test_a_session_may_be_named_in_any_script_on_every_endpoint(hermes_home: Path) -> None:
+    """HA-147: an id that is valid on one surface is valid on all, also where the turn fails."""
+    name = "会话-é"
+    headers = [(b"X-Hermes-Session-Id", name.encode())]
+    body = {"messages": [says("user", "hi")], "input": "hi"}
+    async with (
+        api_server(hermes_home, answer("one"), answer("two"), refusal(400)) as api,
+        httpx2.AsyncClient(headers=api.headers, timeout=30) as http,
+    ):
+        chat = await http.post(f"{api.url}/v1/chat/completions", json=body, headers=headers)
+        run = await http.post(f"{api.url}/v1/runs", json={"input": "go", "session_id": name})
+        await http.get(f"{api.url}/v1/runs/{run.json()['run_id']}/events")
+        failed = await http.post(f"{api.url}/v1/chat/completions", json=body, headers=headers)
+        assert len(await api.runtime.store.messages(name)) >= 5
+        assert await stored_ids(api) == {name}
+    assert run.json()["session_id"] == name
+    assert failed.status_code == 502
+    for reply in (chat, run, failed):
+        assert dict(reply.headers.raw)[b"x-hermes-session-id"] == name.encode()

@@ -79,6 +79,8 @@ def too_large() -> ApiError:
 def _content_length(scope: Scope) -> int | None:
     for name, value in scope["headers"]:
         if name == b"content-length":
+            if not value.isdigit():
+                raise ApiError(400, "Content-Length is not a number.", "invalid_content_length")
             return int(value)
     return None
 

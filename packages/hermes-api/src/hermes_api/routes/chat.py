@@ -152,7 +152,7 @@ class ChatCompletions:
         not to."""
         error = self._service.refusals.of_code(end.code or "internal", end.error or "The turn was interrupted.")
         error.headers.pop("Retry-After", None)
-        error.headers.update({name.decode("latin-1"): value.decode("utf-8") for name, value in headers})
+        error.headers.update({name.decode("latin-1"): value.decode("latin-1") for name, value in headers})
         error.headers["x-should-retry"] = "false"
         return error
 

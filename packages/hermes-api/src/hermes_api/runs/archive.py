@@ -80,6 +80,8 @@ def _key(run_id: str, page: int) -> str:
 
 
 def _alive(pid: int) -> bool:
+    if os.name == "nt":
+        return False  # there is no harmless way to ask there, and two servers on one home are rare
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 from hermes_core.commands import AnswerQuestion, Steer, Submit
 from hermes_core.errors import HermesError, QuestionNotOpen, SessionClosed, StoreError
 from hermes_core.events import ApprovalRequest, Event, MessageComplete, MessageStart, QuestionClosed, SteerQueued
-from hermes_core.questions import Approval, ApprovalAnswer, Choice
+from hermes_core.questions import ApprovalAnswer, Choice
 from hermes_core.session.session import Session
 
 from hermes_api.encode.runs import RunEvent, RunEvents, payload
@@ -43,7 +43,7 @@ class Run:
         self._refusals = refusals
         self._events = RunEvents(reasoning=reasoning)
         self._turn: Turn | None = None
-        self._approvals: dict[str, tuple[Approval, bytes]] = {}
+        self._approvals: dict[str, bytes] = {}
         self._scope = anyio.CancelScope()
         self._stopped = ""
         self._steered = 0
@@ -143,13 +143,12 @@ class Run:
         if told is None:
             return
         self._track(event, told)
-        waiting = next((data for _, data in self._approvals.values()), None)
-        await self._change(state.noted(self.status, told, waiting))
+        await self._change(state.noted(self.status, told, next(iter(self._approvals.values()), None)))
         self.journal.add(told)
 
     def _track(self, event: Event, told: RunEvent) -> None:
         if isinstance(event, ApprovalRequest):
-            self._approvals[event.question.id] = (event.question, payload(self.status.run_id, told))
+            self._approvals[event.question.id] = payload(self.status.run_id, told)
         elif isinstance(event, QuestionClosed):
             self._approvals.pop(event.request_id, None)
         elif isinstance(event, SteerQueued):
@@ -168,11 +167,14 @@ class Run:
         self._approvals.clear()
         sentence = self._refusals.sentence(end.code, end.error) if end.status == "error" else ""
         self.status = state.ended(self.status, end, sentence, stopped=self._stopped)
-        self.journal.add(state.last_event(self.status))
         with anyio.CancelScope(shield=True):
-            try:
-                await self._archive.save(self.owner, self.status)
-                await self._archive.save_journal(self.journal, self.status)
-            except StoreError:
-                log.exception("run %s ended as %s and could not be stored", self.status.run_id, self.status.status)
+            await self._keep(self._archive.save(self.owner, self.status))
+            self.journal.add(state.last_event(self.status))
+            await self._keep(self._archive.save_journal(self.journal, self.status))
         self.journal.close()
+
+    async def _keep(self, saving: Awaitable[None]) -> None:
+        try:
+            await saving
+        except StoreError:
+            log.exception("run %s ended as %s and could not be stored", self.status.run_id, self.status.status)
