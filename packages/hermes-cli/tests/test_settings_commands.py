@@ -129,18 +129,18 @@ async def test_setup_without_a_terminal_does_not_wait(hermes: Hermes) -> None:
 
 async def test_setup_asks_for_a_server_and_its_key_and_keeps_them(hermes: Hermes) -> None:
     async with ScriptedModel() as model, hermes.terminal("setup", rows=60) as terminal:
-        await terminal.until("Number:")
+        await terminal.until("by its number:")
         another = next(line for line in terminal.lines if "Another server" in line)
         terminal.type(another.split(".")[0].strip() + "\r")
         await terminal.until("Its address")
         terminal.type(model.base_url + "\r")
         await terminal.until("Its key")
         terminal.type(SECRET + "\r")
-        await terminal.until("Model")
+        await terminal.until("Model:")
         terminal.type("mine\r")
         assert await terminal.ended() == Exit.OK
         assert SECRET not in terminal.text
-        assert "custom:mine" in terminal.text
+        assert "mine from custom answers" in terminal.text
     config = load_config(hermes.home, {})
     assert (config.model.provider, config.model.default) == ("custom", "mine")
     assert config.providers["custom"].api_key == SECRET
