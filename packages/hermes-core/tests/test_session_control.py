@@ -21,6 +21,7 @@ from hermes_core.events import (
     SessionInfo,
     SteerDelivered,
     ToolComplete,
+    ToolProgress,
     ToolStart,
 )
 from hermes_core.messages import AssistantMessage, ToolMessage
@@ -510,3 +511,21 @@ async def test_titles_are_kept_and_bad_ones_refused(bench: MakeBench) -> None:
         assert (await runtime.store.session(session.stored_id)) is not None
         with pytest.raises(SessionNotFound):
             runtime.live("00000000")
+
+
+async def test_secrets_in_the_output_of_a_tool_are_masked_for_the_model_the_clients_and_the_store(
+    bench: MakeBench,
+) -> None:
+    """HA-154: whatever prints a known key, nobody reads it."""
+    async with bench(answer(call("say", text="my key is key-of-the-test.")), answer("done")) as world:
+        async with world.runtime() as runtime:
+            session = await runtime.create(source="test")
+            events = await turn(session, "hi")
+            shown = [event for event in events if isinstance(event, ToolProgress | ToolComplete)]
+            assert len(shown) == 2
+            texts = [event.text if isinstance(event, ToolProgress) else event.result for event in shown]
+            stored = await world.store.messages(session.stored_id)
+            texts += [row.message.text for row in stored if isinstance(row.message, ToolMessage)]
+            texts.append(world.model.requests[1]["messages"][-1]["content"])
+            assert len(texts) == 4
+            assert all("key-of-the-test" not in text and "[secret]" in text for text in texts)

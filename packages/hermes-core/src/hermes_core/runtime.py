@@ -16,6 +16,7 @@ from hermes_core import ids
 from hermes_core.commands import EditMode
 from hermes_core.config.config import load_config
 from hermes_core.config.env import child_env
+from hermes_core.config.redaction import redact, secrets_of
 from hermes_core.config.settings import Config
 from hermes_core.errors import InvalidInput, SessionNotFound
 from hermes_core.messages import Message
@@ -49,6 +50,7 @@ class Runtime:
         self.models = Models(self.config)
         self.policy = Policy(mode=self.config.approvals.mode)
         self.child_env = child_env(self.config)
+        self._secrets = secrets_of(self.config)
         self.tools = {tool.name: tool for tool in (_builtin() if tools is None else tools)}
         self._sessions: dict[str, Session] = {}
         self._resuming: dict[str, anyio.Event] = {}
@@ -168,6 +170,10 @@ class Runtime:
         async with anyio.create_task_group() as closing:
             for session in list(self._sessions.values()):
                 closing.start_soon(self.close_session, session, reason)
+
+    def mask(self, text: str) -> str:
+        """Return `text` with every secret that the configuration knows made unreadable."""
+        return redact(text, self._secrets)
 
     async def warm(self) -> None:
         """Load what the first turn needs, so that its first answer is not late. Never fails: the turn will tell."""

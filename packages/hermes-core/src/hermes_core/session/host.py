@@ -16,6 +16,10 @@ class SessionHost(Protocol):
     policy: Policy
     child_env: dict[str, str]
 
+    def mask(self, text: str) -> str:
+        """Return `text` with every known secret made unreadable."""
+        ...
+
     @property
     def models(self) -> ModelSource:
         """Where its turns get their models from."""

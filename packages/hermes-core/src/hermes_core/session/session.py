@@ -307,6 +307,7 @@ class Session:
             policy=host.policy,
             grants=SessionGrants(self._store),
             env=host.child_env,
+            mask=host.mask,
             files=SeenFiles(),
             processes=BackgroundProcesses(tasks),
             todos=[],

@@ -47,7 +47,7 @@ class ProgressFeed:
         """Publish what waits."""
         if not self._waiting:
             return
-        text = clean("".join(self._waiting))
+        text = self._bench.mask(clean("".join(self._waiting)))
         self._waiting.clear()
         self._bench.publish(
             ToolProgress(tool_call_id=self._call.id, name=self._call.name, text=text, turn_id=self._turn_id)

@@ -207,7 +207,7 @@ class ToolStep:
             tool_call_id=call.id,
             deadline=time.time() + timeout if timeout else 0.0,
             tool=call.name,
-            command=verdict.command or call.label,
+            command=self._bench.mask(verdict.command or call.label),
             description=verdict.reason,
             patterns=verdict.patterns,
             choices=verdict.choices,
@@ -218,7 +218,7 @@ class ToolStep:
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
-            text=bounded_result(result.text),
+            text=bounded_result(self._bench.mask(result.text)),
             outcome=result.outcome,
             duration=round(duration, 4),
         )

@@ -63,6 +63,8 @@ class Workbench(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy
     grants: Grants
     env: dict[str, str]
+    mask: Callable[[str], str]
+    """Makes known secrets unreadable in what tools print: it goes to the model, to clients and into the store."""
     files: SessionFiles
     processes: Processes
     todos: list[TodoItem]
