@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import acp
 import anyio
@@ -96,13 +96,10 @@ class SdkEditor:
 async def sdk_editor() -> AsyncGenerator[tuple[SdkEditor, Any]]:
     """Start the agent as the SDK does, and initialize the connection."""
     editor = SdkEditor()
+    client = cast("acp.Client", editor)
+    watching = [editor.observe]
     with anyio.fail_after(PATIENCE):
-        async with acp.spawn_agent_process(
-            cast("acp.Client", editor), str(COMMAND), env=dict(os.environ), observers=[editor.observe]
-        ) as (
-            agent,
-            _,
-        ):
+        async with acp.spawn_agent_process(client, str(COMMAND), env=os.environ, observers=watching) as (agent, _):
             await agent.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities=ClientCapabilities())
             yield editor, agent
 
