@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import anyio
 import pytest
 from hermes_cli.exits import Exit
 from hermes_core.testing import ScriptedModel, Stall, Text, answer, call, refusal
-from hermes_process import Hermes, Terminal
+from hermes_process import HERMES, Hermes, Terminal
 
 pytestmark = pytest.mark.anyio
 
@@ -93,6 +94,31 @@ async def test_output_that_has_no_place_is_a_failure_with_a_sentence(hermes: Her
             assert await process.wait() == Exit.FAILED
     assert told.decode().count("\n") == 1
     assert "cannot be written" in told.decode()
+
+
+@pytest.mark.parametrize(
+    ("redirect", "code"), [(">&-", 1), (">/dev/full", 1), ("2>&-", 0), ("<&-", 0), ("<&- >&- 2>&-", 1)]
+)
+async def test_closed_streams_are_never_mistaken_for_files(hermes: Hermes, redirect: str, code: int) -> None:
+    """HA-138: an answer that cannot be written is a failure, and is never written into another file instead."""
+    async with ScriptedModel([answer("words"), answer("words")]) as model:
+        hermes.answered_by(model)
+        for words in ("-z x", "sessions list"):
+            shell = f"{shlex.join(HERMES)} {words} {redirect}"
+            done = await anyio.run_process(["sh", "-c", shell], check=False, cwd=hermes.folder)
+            assert done.returncode == code, done.stderr
+            assert b"Traceback" not in done.stderr
+    assert (hermes.home / "sessions.sqlite3").read_bytes().startswith(b"SQLite format 3\0")
+
+
+async def test_an_answer_of_nothing_is_a_failure(hermes: Hermes) -> None:
+    """HA-138"""
+    async with ScriptedModel([answer(Text(" \n"))] * 4) as model:
+        hermes.answered_by(model)
+        done = await hermes.run("-z", "x")
+    assert done.returncode == Exit.FAILED
+    assert done.stdout.strip() == b""
+    assert done.stderr.decode().startswith("hermes: ")
 
 
 async def test_text_of_a_model_cannot_steer_a_terminal_but_reaches_a_pipe_as_it_is(hermes: Hermes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -13,18 +14,27 @@ from hermes_cli.exits import Exit, OutputFailed, exit_for
 if TYPE_CHECKING:
     import argparse
 
+NO_PLACE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
+"""What writing to stdout fails with when it has no place to go."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `hermes`; return its exit code (see `hermes_cli.exits`). `argv` None means the process's own arguments."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _hold_streams()
     try:
         code = _run(words)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
     except BrokenPipeError:
         _forget_stdout()
         return Exit.CLOSED_PIPE
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+    except OSError as error:
+        if error.errno not in NO_PLACE:
+            raise
+        _forget_stdout()
+        return _failed(f"The output cannot be written: {error.strerror}.", Exit.FAILED)
     return code
 
 
@@ -124,6 +134,19 @@ def _only_error(raised: BaseException) -> BaseException:
 def _nested(error: BaseException) -> BaseException | None:
     inner: Sequence[BaseException] = getattr(error, "exceptions", ())
     return inner[0] if len(inner) == 1 else None
+
+
+def _hold_streams() -> None:
+    """Occupy the numbers of standard streams that were closed: no file opened later may be taken for one of them.
+
+    Writing to a closed stdout still fails, and is told; a closed stderr swallows what it is told.
+    """
+    for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, os.fdopen(fd, mode, closefd=False))
 
 
 def _forget_stdout() -> None:

@@ -58,7 +58,11 @@ def _bind_composer(keys: KeyBindings, screen: Screen) -> None:
     def _leave(event: KeyPressEvent) -> None:
         screen.act(Leave())
 
-    del _enter, _newline, _complete, _stop, _leave
+    @keys.add("c-z")
+    def _suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+    del _enter, _newline, _complete, _stop, _leave, _suspend
 
 
 def _bind_approval(keys: KeyBindings, screen: Screen) -> None:

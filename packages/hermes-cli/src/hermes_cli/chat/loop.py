@@ -37,6 +37,8 @@ from hermes_cli.options import ChatOptions
 HISTORY = "history"
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C at an idle prompt leaves."""
+IDLE_TICK = 0.5
+"""Seconds between two looks at the clock while nothing runs."""
 _SIGNALS = {signal.SIGTERM: Exit.TERMINATED, signal.SIGHUP: Exit.HUNG_UP}
 
 
@@ -211,7 +213,7 @@ class Chat:
         """Keep clocks and spinners going while there are some."""
         scene = self.screen.scene
         while True:
-            await anyio.sleep(TICK)
+            await anyio.sleep(TICK if scene.busy else IDLE_TICK)
             if scene.leaving and time.monotonic() - self._stopped_at > AGAIN:
                 scene.leaving = False
                 self.screen.redraw()
