@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from hermes_core.commands import SetModel, SetTitle, Steer
+from hermes_core.commands import BusyMode, SetModel, SetTitle, Steer
+from hermes_core.runtime import Runtime
+from hermes_core.session.session import Session
 
 from hermes_cli import launch
+from hermes_cli.chat.screen import Screen
+from hermes_cli.chat.scroll import Scroll
+from hermes_cli.ink import Ink
 from hermes_cli.session_rows import listing, newest
 from hermes_cli.slash import COMMANDS
-
-if TYPE_CHECKING:
-    from hermes_cli.chat.loop import Chat
 
 LISTED = 10
 
 
-async def run_command(chat: Chat, name: str, rest: str) -> None:
+class Conversation(Protocol):
+    """What commands work on: the chat, as they see it."""
+
+    runtime: Runtime
+    screen: Screen
+    scroll: Scroll
+    ink: Ink
+    listed: list[str]
+    """The stored ids of the last `/sessions` list, by number."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is talked to."""
+        ...
+
+    def attach(self, session: Session) -> None:
+        """Talk to `session` from now on."""
+        ...
+
+    async def leave_session(self, reason: str) -> None:
+        """Close the present session."""
+        ...
+
+    async def say(self, text: str, busy: BusyMode | None = None) -> None:
+        """Send a message."""
+        ...
+
+    def leave(self, code: int = 0) -> None:
+        """End the chat."""
+        ...
+
+
+async def run_command(chat: Conversation, name: str, rest: str) -> None:
     """Carry out the command `name` with what was typed behind it. Raises HermesError."""
     match name:
         case "help":
@@ -39,7 +73,7 @@ async def run_command(chat: Chat, name: str, rest: str) -> None:
             chat.leave()
 
 
-def _help(chat: Chat) -> None:
+def _help(chat: Conversation) -> None:
     rows = [(f"/{c.name} {c.hint}".strip(), c.about) for c in COMMANDS]
     keys = [
         ("Enter", "send; while a turn runs, it waits for the end"),
@@ -50,7 +84,7 @@ def _help(chat: Chat) -> None:
     chat.scroll.lines(*(f"  {left:<24} {chat.ink.dim(right)}" for left, right in [*rows, *keys]))
 
 
-async def _new(chat: Chat, title: str) -> None:
+async def _new(chat: Conversation, title: str) -> None:
     record = chat.session.record
     fresh = await chat.runtime.create(
         source=launch.SOURCE, cwd=record.cwd, model=record.model, provider=record.provider, title=title
@@ -60,7 +94,7 @@ async def _new(chat: Chat, title: str) -> None:
     chat.attach(fresh)
 
 
-async def _sessions(chat: Chat) -> None:
+async def _sessions(chat: Conversation) -> None:
     page = await newest(chat.runtime.store, LISTED)
     chat.listed = [summary.record.id for summary in page]
     if not page:
@@ -71,7 +105,7 @@ async def _sessions(chat: Chat) -> None:
     chat.scroll.note("/resume NUMBER goes on with one.")
 
 
-async def _resume(chat: Chat, which: str) -> None:
+async def _resume(chat: Conversation, which: str) -> None:
     if not which:
         await _sessions(chat)
         return
@@ -86,7 +120,7 @@ async def _resume(chat: Chat, which: str) -> None:
     chat.attach(found)
 
 
-async def _title(chat: Chat, title: str) -> None:
+async def _title(chat: Conversation, title: str) -> None:
     if title:
         await chat.session.dispatch(SetTitle(title))
         chat.scroll.note("The session has its title.")
@@ -94,7 +128,7 @@ async def _title(chat: Chat, title: str) -> None:
         chat.scroll.note(chat.session.record.title or "This session has no title; /title TEXT gives it one.")
 
 
-async def _model(chat: Chat, name: str) -> None:
+async def _model(chat: Conversation, name: str) -> None:
     session, models = chat.session, chat.runtime.models
     if not name:
         endpoint = await models.resolve(session.record.model, session.record.provider)
@@ -104,7 +138,7 @@ async def _model(chat: Chat, name: str) -> None:
     chat.scroll.note("The session answers with this model from the next turn on.")
 
 
-async def _steer(chat: Chat, text: str) -> None:
+async def _steer(chat: Conversation, text: str) -> None:
     if not text:
         chat.scroll.note("/steer TEXT tells the running turn something.")
         return
@@ -113,7 +147,7 @@ async def _steer(chat: Chat, text: str) -> None:
         chat.scroll.note("Nothing is running; type it as a message.")
 
 
-async def _queue(chat: Chat, text: str) -> None:
+async def _queue(chat: Conversation, text: str) -> None:
     if not text:
         chat.scroll.note("/queue TEXT sends a message when the turn is over.")
         return

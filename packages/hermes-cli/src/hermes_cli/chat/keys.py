@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from hermes_core.questions import Choice
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from hermes_cli.chat.actions import Choose, Leave, Line, Stop
-
-if TYPE_CHECKING:
-    from hermes_core.questions import Choice
-
-    from hermes_cli.chat.screen import Screen
+from hermes_cli.chat.actions import Action, Choose, Leave, Line, Stop
+from hermes_cli.chat.scene import Scene
+from hermes_cli.slash import SlashCommand
 
 
-def key_bindings(screen: Screen) -> KeyBindings:
+class Keyboard(Protocol):
+    """What the keys work on: the screen, as they see it."""
+
+    scene: Scene
+    composer: Buffer
+
+    def act(self, action: Action) -> None:
+        """Pass on what the person did."""
+        ...
+
+    def suggestions(self) -> list[SlashCommand]:
+        """Return the commands that what is typed may become."""
+        ...
+
+
+def key_bindings(screen: Keyboard) -> KeyBindings:
     """Return what the keys do: those of the composer, and those of an approval that lies on the screen."""
     keys = KeyBindings()
     _bind_composer(keys, screen)
@@ -23,7 +37,7 @@ def key_bindings(screen: Screen) -> KeyBindings:
     return keys
 
 
-def _bind_composer(keys: KeyBindings, screen: Screen) -> None:
+def _bind_composer(keys: KeyBindings, screen: Keyboard) -> None:
     @keys.add("enter")
     def _enter(event: KeyPressEvent) -> None:
         composer = screen.composer
@@ -65,7 +79,7 @@ def _bind_composer(keys: KeyBindings, screen: Screen) -> None:
     del _enter, _newline, _complete, _stop, _leave, _suspend
 
 
-def _bind_approval(keys: KeyBindings, screen: Screen) -> None:
+def _bind_approval(keys: KeyBindings, screen: Keyboard) -> None:
     """Bind the keys that answer an approval. They count only while no message is being written."""
 
     def asked() -> bool:
