@@ -20,11 +20,14 @@ from hermes_core.tools.words import UNKNOWN, Node, Word, WordReader
 
 MAX_LENGTH = 50_000
 """Characters; a longer command is not read and carries a doubt."""
+MAX_MARKS = 4000
+"""Brackets, pipes and the like; the time to parse them can grow with their square."""
 MAX_DEPTH = 150
 MAX_COMMANDS = 500
 """Simple commands in one text; the rest of a longer one is not read, and the text carries a doubt."""
 _ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
+_MARKS = re.compile(r"[|&;()<>`{}\[]")
 _GAP = re.compile(r"(?:[ \t]|\\\n|(?<=[ \t])-(?=[ \t]))*")
 """What may stand between the parts of a command; the grammar leaves out a lone dash before a here-document."""
 _BROKEN_WORD = re.compile(r"[^\s\\](?:\\\\)*\\\n\S")
@@ -66,7 +69,7 @@ class Script(msgspec.Struct, frozen=True):
 
 def read_script(text: str, variables: Mapping[str, str]) -> Script:
     """Return `text` read as bash. `variables` are those whose values are known, such as HOME."""
-    if len(text) > MAX_LENGTH:
+    if len(text) > MAX_LENGTH or len(_MARKS.findall(text)) > MAX_MARKS:
         return Script((), doubt="it is too long to be checked")
     if _ODD.search(text):
         return Script((), doubt="it holds control or invisible characters")
@@ -110,13 +113,13 @@ class _Reader:
         found: dict[str, list[Node]] = {}
         unclear: set[str] = set()
         forgetful = False
-        waiting = [self._root]
+        waiting = [(self._root, "")]
         while waiting:
-            node = waiting.pop()
+            node, parent = waiting.pop()
             if node.type == "variable_assignment":
                 # Before a command (`X=1 cmd $X`) the words of the command do not see the new value.
                 name = self._words.text(node.children[0])
-                if node.parent.type == "command":
+                if parent == "command":
                     unclear.add(name)
                 value = node.child_by_field_name("value")
                 found.setdefault(name, []).append(value)
@@ -129,7 +132,7 @@ class _Reader:
                 forgetful = forgetful or bool(_FORGETFUL.match(text))
                 if text.startswith(("read", "printf", "mapfile", "readarray")):
                     unclear.update(self._words.text(child) for child in node.children if child.type == "word")
-            waiting.extend(node.children)
+            waiting.extend((child, node.type) for child in node.children)
         for name in (*found, *unclear):
             self._words.variables.pop(name, None)
         for name, values in found.items():
