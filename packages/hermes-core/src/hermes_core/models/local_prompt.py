@@ -32,6 +32,7 @@ MAX_TALK = 6
 
 _EXAMPLES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("What is in the current directory?", "terminal", {"command": "ls"}),
+    ("List all files in /var/log", "terminal", {"command": "ls /var/log"}),
     ("Show me the file notes.md", "read_file", {"path": "notes.md"}),
     ("Execute `pwd`", "terminal", {"command": "pwd"}),
     ("Make a file todo.txt that says buy milk", "write_file", {"path": "todo.txt", "content": "buy milk"}),
@@ -44,7 +45,7 @@ _EXAMPLES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("Who am I?", "terminal", {"command": "whoami"}),
     ("Search for FIXME in this project", "search_files", {"pattern": "FIXME"}),
     ("Which files are in the folder docs?", "terminal", {"command": "ls docs"}),
-    ("List all files in /var/log", "terminal", {"command": "ls /var/log"}),
+    ("Show me what is in this folder", "terminal", {"command": "ls"}),
 )
 
 _PATH = re.compile(r"(?:~|\.{1,2})?/[\w./-]*\w|(?:[\w.-]+/)+[\w.-]*\w|\b[\w-]+\.[A-Za-z]\w{0,7}\b")
