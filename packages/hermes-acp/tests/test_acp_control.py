@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 from acp_editor import Editor, Frame, connected
+from hermes_core.stdio import LineTransport
 from hermes_core.testing import ScriptedModel, Stall, answer, call
 
 pytestmark = pytest.mark.anyio
@@ -246,3 +248,36 @@ async def test_the_mode_can_be_changed_while_a_question_is_open(
     assert [frame["id"] for frame in editor.frames if frame.get("method") == "session/request_permission"] == [
         request["id"]
     ]
+
+
+async def test_a_client_that_was_left_behind_is_told_what_it_missed(
+    model: ScriptedModel, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HA-072: events were lost while it did not read; the whole text, every card and the answers still come, once."""
+    monkeypatch.setattr("hermes_core.session.subscription.MAX_EVENTS", 4)
+    monkeypatch.setattr("hermes_core.session.log.KEPT_EVENTS", 2)
+    monkeypatch.setattr("hermes_acp.serve.LineTransport", partial(LineTransport, max_waiting=10_000))
+    script = (
+        "[[think n=300 size=1000]] [[text n=300 size=1000]]"
+        '[[call terminal {"command":"true"}]] [[echo .]] [[call terminal {"command":"true"} times=19]]'
+        "[[text n=300 size=1000]] [[stall]] [[echo the end]]"
+    )
+    async with connected() as editor:
+        await editor.initialize()
+        session = await editor.new(project)
+        editor.reading = anyio.Event()
+        first = editor.start_prompt(session, script)
+        second = editor.start_prompt(session, "[[echo next]]")
+        await model.wait_for_stall()
+        editor.reading.set()
+        model.release()
+        assert (await editor.answer(first))["result"]["stopReason"] == "end_turn"
+        assert (await editor.answer(second))["result"]["stopReason"] == "end_turn"
+        assert len(editor.said()) == 600_000 + 19 + len("the endnext")
+        assert editor.said().endswith("the endnext")
+        thoughts = "".join(update["content"]["text"] for update in editor.updates("agent_thought_chunk"))
+        assert len(thoughts) == 300_000
+        cards = {update["toolCallId"] for update in editor.updates("tool_call")}
+        ended = editor.updates("tool_call_update")
+        assert len(cards) == 20
+        assert cards == {update["toolCallId"] for update in ended if update.get("status") == "completed"}

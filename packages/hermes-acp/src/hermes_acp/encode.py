@@ -5,7 +5,7 @@ Another version of the protocol would have an encoder of its own beside this one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from hermes_core.content import bounded
@@ -36,6 +36,7 @@ from hermes_core.events import (
     ToolStart,
     UserMessageAdded,
 )
+from hermes_core.messages import AssistantMessage, StoredMessage
 from hermes_core.questions import Approval
 from hermes_core.usage import Usage
 
@@ -67,6 +68,9 @@ class Encoder:
         self._own_cards: set[str] = set()
         self._used = 0
         self._size = 0
+        self.told_text = 0
+        """Characters that were told of the answer which is being written."""
+        self.told_reasoning = 0
 
     def updates(self, event: Event) -> Iterable[Update]:
         """Return what a client is told of `event`, in order; nothing where it has no place in the protocol.
@@ -75,9 +79,9 @@ class Encoder:
         """
         match event:
             case MessageDelta():
-                return said(event.text) if event.agent_id == MAIN else ()
+                return self.said(event.text) if event.agent_id == MAIN else ()
             case ReasoningDelta():
-                return thought(event.text) if event.agent_id == MAIN else ()
+                return self.thought(event.text) if event.agent_id == MAIN else ()
             case UserMessageAdded():
                 return asked(event.parts) if event.agent_id == MAIN else ()
             case ToolStart():
@@ -91,6 +95,7 @@ class Encoder:
             case QuestionClosed():
                 return self._question_closed(event)
             case StepDone():
+                self.new_answer()
                 return self.usage(event.context_used, self._size)
             case SessionInfo():
                 return self.usage(event.context_used, event.context_max)
@@ -101,7 +106,10 @@ class Encoder:
                 return (Notice(severity=severity, title=_line(event.text)),) if self._notices else ()
             case ErrorEvent():
                 return (Notice(severity="error", title=_line(event.message)),) if self._notices else ()
-            case MessageStart() | MessageInterim() | MessageComplete() | ToolGenerating():
+            case MessageStart() | MessageComplete():
+                self.new_answer()
+                return ()
+            case MessageInterim() | ToolGenerating():
                 return ()
             case ClarifyRequest() | SudoRequest() | SecretRequest():
                 return ()
@@ -109,6 +117,20 @@ class Encoder:
                 return ()
             case _:
                 assert_never(event)
+
+    def said(self, text: str) -> Iterable[Update]:
+        """Return more of the answer that is being written."""
+        self.told_text += len(text)
+        return said(text)
+
+    def thought(self, text: str) -> Iterable[Update]:
+        """Return more of the reasoning behind it."""
+        self.told_reasoning += len(text)
+        return thought(text)
+
+    def new_answer(self) -> None:
+        """Take note that the next answer begins."""
+        self.told_text = self.told_reasoning = 0
 
     def usage(self, used: int, size: int) -> Iterable[Update]:
         """Return how full the context is, where that is known and has changed."""
@@ -177,6 +199,20 @@ def stop_reason(end: MessageComplete) -> StopReason | None:
             return "cancelled"
         case "error":
             return _LIMITS.get(end.code)
+
+
+def last_stop_reason(rows: Sequence[StoredMessage]) -> StopReason:
+    """Return why the last turn of a transcript stopped, as far as its rows tell."""
+    answers = (row.message for row in reversed(rows) if isinstance(row.message, AssistantMessage))
+    match next(answers, None):
+        case AssistantMessage(finish="interrupted"):
+            return "cancelled"
+        case AssistantMessage(finish="length"):
+            return "max_tokens"
+        case AssistantMessage(finish="content_filter"):
+            return "refusal"
+        case _:
+            return "end_turn"
 
 
 _LIMITS: dict[str, StopReason] = {

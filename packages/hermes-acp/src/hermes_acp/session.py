@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 from hermes_core import ids
 from hermes_core.commands import EditMode, Interrupt, SetEdits, SetModel, Submit
@@ -25,13 +26,14 @@ from hermes_core.events import (
     SudoRequest,
     UserMessageAdded,
 )
+from hermes_core.messages import AssistantMessage, UserMessage
 from hermes_core.session.subscription import SlowReader
 
 from hermes_acp import slash
-from hermes_acp.chunks import said, thought
+from hermes_acp.chunks import said
 from hermes_acp.connection import Call, Connection
 from hermes_acp.decode import slash_command
-from hermes_acp.encode import Encoder, prompt_usage, stop_reason
+from hermes_acp.encode import Encoder, last_stop_reason, prompt_usage, stop_reason
 from hermes_acp.errors import failure
 from hermes_acp.permissions import Permissions
 from hermes_acp.replay import replayed
@@ -42,7 +44,7 @@ from hermes_acp.wire.updates import AvailableCommandsUpdate, ConfigOptionUpdate,
 if TYPE_CHECKING:
     from hermes_core.messages import StoredMessage
     from hermes_core.session.session import Session
-    from hermes_core.session.snapshot import Snapshot
+    from hermes_core.session.snapshot import Inflight, Snapshot
     from hermes_core.tools.tool import Tool
 
 
@@ -114,10 +116,9 @@ class AcpSession:
             self._tell(event)
         self._answer_ended()
         snapshot = self.session.snapshot()
-        self._replay_rows(snapshot.messages)
-        if snapshot.inflight is not None:
-            self._send_all(thought(snapshot.inflight.reasoning))
-            self._send_all(said(snapshot.inflight.text))
+        self._encoder.new_answer()
+        self._tell_rows(snapshot.messages)
+        self._tell_inflight(snapshot.inflight)
 
     # -- prompts
 
@@ -179,7 +180,7 @@ class AcpSession:
             self._send_all(self._encoder.updates(event))
         match event:
             case UserMessageAdded() | StepDone():
-                self._last_row = event.row_id
+                self._last_row = max(self._last_row, event.row_id)
             case ApprovalRequest() | ClarifyRequest() | SudoRequest() | SecretRequest():
                 self._permissions.ask(event.question)
             case QuestionClosed():
@@ -218,22 +219,52 @@ class AcpSession:
         for turn in list(self._prompts):
             self._answer(turn, PromptResult(stop_reason="cancelled"))
 
+    # -- what is told from the transcript
+
     def _catch_up(self, snapshot: Snapshot) -> None:
-        """Go on after events were lost to a client that did not read: tell the rows since, answer what is over."""
-        self._replay_rows([row for row in snapshot.messages if row.row_id > self._last_row])
-        for turn in list(self._prompts):
-            if turn == self.session.turn_id:
-                break  # those after it are queued
-            self._answer(turn, PromptResult(stop_reason="end_turn"))
+        """Go on after events were lost to a client that did not read: tell the rest, answer the prompts that are over.
+
+        What the client itself said is left out, and of the answer that was broken off only the rest is told.
+        """
+        rows = [row for row in snapshot.messages if row.row_id > self._last_row]
+        self._tell_rows([self._untold(row) for row in rows if not isinstance(row.message, UserMessage)])
+        self._tell_inflight(snapshot.inflight)
+        over = [turn for turn in self._prompts if self.session.state == "idle" or not self._is_ahead(turn)]
+        for turn in over:
+            self._answer(turn, PromptResult(stop_reason=last_stop_reason(snapshot.messages)))
         for question in snapshot.questions:
             self._permissions.ask(question)
 
-    def _replay_rows(self, rows: Iterable[StoredMessage]) -> None:
-        rows = list(rows)
+    def _is_ahead(self, turn: str) -> bool:
+        """Say whether a prompt of ours is still to be worked on: prompts are in the order of their turns."""
+        turns = list(self._prompts)
+        running = self.session.turn_id
+        return running not in turns or turns.index(turn) >= turns.index(running)
+
+    def _untold(self, row: StoredMessage) -> StoredMessage:
+        """Return a row without what was told of it while it was written: only the first answer can have been."""
+        message, encoder = row.message, self._encoder
+        if not isinstance(message, AssistantMessage):
+            return row
+        rest = msgspec.structs.replace(
+            message,
+            text=message.text[encoder.told_text :],
+            reasoning=message.reasoning[encoder.told_reasoning :],
+        )
+        encoder.new_answer()
+        return msgspec.structs.replace(row, message=rest)
+
+    def _tell_rows(self, rows: Sequence[StoredMessage]) -> None:
         running = bool(self.session.turn_id)
         self._send_all(replayed(rows, self._tools, self.session.record.cwd, running=running))
         if rows:
-            self._last_row = rows[-1].row_id
+            self._last_row = max(self._last_row, rows[-1].row_id)
+
+    def _tell_inflight(self, inflight: Inflight | None) -> None:
+        if inflight is not None:
+            encoder = self._encoder
+            self._send_all(encoder.thought(inflight.reasoning[encoder.told_reasoning :]))
+            self._send_all(encoder.said(inflight.text[encoder.told_text :]))
 
     def _send(self, update: Update) -> None:
         self._connection.update(self.id, update)
