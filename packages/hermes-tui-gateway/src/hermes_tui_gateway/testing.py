@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -42,7 +43,7 @@ class Refused(Exception):
         self.data: Any = error.get("data")
 
 
-class Host:
+class Host(ABC):
     """What both kinds of host share: sending requests, and waiting for what comes back."""
 
     def __init__(self) -> None:
@@ -53,9 +54,9 @@ class Host:
         self._changed = anyio.Event()
         self._ended = False
 
+    @abstractmethod
     async def write(self, line: bytes) -> None:
         """Send a line as it is."""
-        raise NotImplementedError
 
     async def send(self, method: str, **params: Any) -> str:
         """Send a request, and return its id without waiting for the answer."""
