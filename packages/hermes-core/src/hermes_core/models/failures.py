@@ -27,7 +27,10 @@ _OVERFLOW = re.compile(
     r"(maximum|max|available|limit)[^.]*(token|context)|n_ctx|input token count|token limit",
     re.IGNORECASE,
 )
-_FILTERED = re.compile(r"content.?filter|content.?policy|responsibleai|moderation|safety", re.IGNORECASE)
+_FILTERED = re.compile(
+    r"content.?filter|content.?policy|responsibleai|moderation|safety|bio_policy|policy.violation|usage polic",
+    re.IGNORECASE,
+)
 _NO_CREDIT = re.compile(
     r"insufficient.?(quota|credit|balance|funds)|exceeded your current quota|billing", re.IGNORECASE
 )

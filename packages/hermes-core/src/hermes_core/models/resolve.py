@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes_core.config.settings import Config
-from hermes_core.errors import InvalidInput, NoModelError, Unsupported
+from hermes_core.errors import InvalidInput, NoModelError
 from hermes_core.models.catalog import (
     LOCAL,
     PROVIDERS,
@@ -110,7 +110,9 @@ class Models:
 
             return LocalProvider(endpoint, self._weights())
         if endpoint.api_mode == "responses":
-            raise Unsupported(f"{endpoint.provider} is set to api_mode responses, and only chat_completions is spoken.")
+            from hermes_core.models.openai_responses import OpenAIResponsesProvider
+
+            return OpenAIResponsesProvider(endpoint)
         from hermes_core.models.openai_chat import OpenAIChatProvider
 
         return OpenAIChatProvider(endpoint)

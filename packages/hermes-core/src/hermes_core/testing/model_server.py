@@ -29,7 +29,9 @@ async def serve(script: Script, port: int) -> None:
 
 def main() -> None:
     """Run the server as a process; SIGINT and SIGTERM end it."""
-    parser = argparse.ArgumentParser(description="A scripted model in the wire of OpenAI Chat Completions.")
+    parser = argparse.ArgumentParser(
+        description="A scripted model in the wires of OpenAI: Chat Completions and Responses."
+    )
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--script", type=Path, help="a JSON file with the fields of hermes_core.testing.script.Script")
     options = parser.parse_args()

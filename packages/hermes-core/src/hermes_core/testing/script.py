@@ -28,7 +28,7 @@ class Text(_Step, tag="text", frozen=True, omit_defaults=True):
 
 
 class Think(_Step, tag="think", frozen=True, omit_defaults=True):
-    """Reasoning (`reasoning_content`), in deltas like those of Text."""
+    """Reasoning (`reasoning_content`; in the Responses wire, a summary of it), in deltas like those of Text."""
 
     text: str
     size: int = 0
@@ -50,13 +50,17 @@ class Call(_Step, tag="call", frozen=True, omit_defaults=True):
 
 
 class Finish(_Step, tag="finish", frozen=True, omit_defaults=True):
-    """A chunk with this `finish_reason`. Without this step the server ends the answer by itself."""
+    """A chunk with this `finish_reason`. Without this step the server ends the answer by itself.
+
+    In the Responses wire the last event: `response.incomplete` for `length` and `content_filter`, `response.failed`
+    for `error`, else `response.completed`.
+    """
 
     reason: str = "stop"
 
 
 class Tokens(_Step, tag="usage", frozen=True, omit_defaults=True):
-    """The usage chunk, its `choices` empty."""
+    """The usage: a chunk with empty `choices`, or part of the last event in the Responses wire."""
 
     input: int = 100
     output: int = 10
@@ -75,7 +79,7 @@ class Chunk(_Step, tag="chunk", frozen=True, omit_defaults=True):
 
 
 class Delta(_Step, tag="delta", frozen=True, omit_defaults=True):
-    """One chunk with this `delta` object and `finish_reason`, in the usual envelope."""
+    """One chunk with this `delta` object and `finish_reason`, in the usual envelope. Chat Completions only."""
 
     delta: dict[str, Any] | None
     finish: str | None = None

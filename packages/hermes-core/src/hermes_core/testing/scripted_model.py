@@ -1,4 +1,4 @@
-"""A scripted model, served over real HTTP in the wire of OpenAI Chat Completions.
+"""A scripted model, served over real HTTP in the wires of OpenAI: Chat Completions and Responses.
 
 In a test:
 
@@ -12,14 +12,15 @@ so that load tests need no script. Nothing waits for wall-clock time: a `Stall()
 `model.release()`, and pauses go by `clock`. In strict mode, the default, a request whose transcript breaks the
 rules of `legality` is answered 400 and noted in `model.violations`.
 
-`model_server` runs it as a process. Besides POST /v1/chat/completions it serves GET /v1/models, /health and /stats.
+`model_server` runs it as a process. Besides POST /v1/chat/completions and POST /v1/responses, which share the script,
+it serves GET /v1/models, /health and /stats.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, assert_never
 
@@ -29,10 +30,10 @@ from anyio.abc import TaskGroup
 
 from hermes_core.clock import SYSTEM_CLOCK, Clock
 from hermes_core.testing.directives import steered
-from hermes_core.testing.frames import Burst, Frames, completion
+from hermes_core.testing.frames import Action, Burst
 from hermes_core.testing.http_connection import HttpConnection, HttpRequest, chunk, head
-from hermes_core.testing.legality import violations
 from hermes_core.testing.script import Answer, Cut, Pause, Script, Stall
+from hermes_core.testing.wires import WIRES, Wire
 
 WRITE_BYTES = 64 * 1024
 KEPT_REQUESTS = 10_000
@@ -147,8 +148,8 @@ class ScriptedModel:
 
     async def _handle(self, connection: HttpConnection, request: HttpRequest) -> None:
         match request.method, request.path:
-            case "POST", "/v1/chat/completions":
-                await self._complete(connection, request)
+            case "POST", path if path in WIRES:
+                await self._complete(connection, request, WIRES[path])
             case "GET", "/v1/models":
                 data = [{"id": name, "object": "model", "owned_by": "script"} for name in self.script.models]
                 await connection.reply(200, msgspec.json.encode({"object": "list", "data": data}))
@@ -159,9 +160,9 @@ class ScriptedModel:
             case _:
                 await connection.reply(404, _error(f"There is no {request.method} {request.path}."))
 
-    async def _complete(self, connection: HttpConnection, request: HttpRequest) -> None:
+    async def _complete(self, connection: HttpConnection, request: HttpRequest, wire: Wire) -> None:
         self.counts["requests"] += 1
-        broken = list(violations(request.body)) if self.strict else []
+        broken = list(wire.violations(request.body)) if self.strict else []
         try:
             body = msgspec.json.decode(request.body, type=dict[str, Any])
         except msgspec.DecodeError:
@@ -180,28 +181,25 @@ class ScriptedModel:
         self.counts["active"] += 1
         self.counts["peak_active"] = max(self.counts["peak_active"], self.counts["active"])
         try:
-            answer = self._answers.pop(0) if self._answers else steered(body.get("messages", []))
-            await self._answer(connection, answer, body)
+            answer = self._answers.pop(0) if self._answers else steered(wire.messages(body))
+            await self._answer(connection, answer, body, wire)
         finally:
             self.counts["active"] -= 1
 
-    async def _answer(self, connection: HttpConnection, answer: Answer, body: dict[str, Any]) -> None:
+    async def _answer(self, connection: HttpConnection, answer: Answer, body: dict[str, Any], wire: Wire) -> None:
         number = self.counts["requests"]
-        model = str(body.get("model", ""))
         if answer.status != 200:
             text = answer.body if answer.body is not None else msgspec.json.encode({"error": answer.error}).decode()
             await connection.reply(answer.status, text.encode(), answer.headers)
         elif body.get("stream"):
-            options: dict[str, Any] = body.get("stream_options") or {}
-            usage = bool(options.get("include_usage"))
-            await self._stream(connection, answer, Frames(answer, model=model, number=number, usage=usage))
+            await self._stream(connection, answer, wire.frames(answer, body, number))
         else:
             for step in answer.steps:
                 if isinstance(step, (Stall, Pause, Cut)) and await self._wait(connection, step):
                     return
-            await connection.reply(200, completion(answer, model=model, number=number), answer.headers)
+            await connection.reply(200, wire.whole(answer, body, number), answer.headers)
 
-    async def _stream(self, connection: HttpConnection, answer: Answer, frames: Frames) -> None:
+    async def _stream(self, connection: HttpConnection, answer: Answer, frames: Iterable[Action]) -> None:
         headers = {"Content-Type": answer.content_type, "Transfer-Encoding": "chunked", **answer.headers}
         opening = pending = head(200, headers)
         for action in frames:
