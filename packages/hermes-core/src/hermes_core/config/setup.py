@@ -45,24 +45,23 @@ def setup(ask: Ask = input, ask_secret: Ask | None = None, say: Callable[[str], 
         from getpass import getpass
 
         ask_secret = getpass
-    config = load_config()
     try:
-        chosen = _choose(config, ask, ask_secret, say)
+        return _steps(load_config(), ask, ask_secret, say)
     except (EOFError, KeyboardInterrupt):
         say("\nNothing was changed.")
         return 1
+
+
+def _steps(config: Config, ask: Ask, ask_secret: Ask, say: Callable[[str], None]) -> int:
+    chosen = _choose(config, ask, ask_secret, say)
     problem = anyio.run(_tried, chosen, config)
     if problem:
         say(f"It did not answer: {problem}")
-    try:
-        if problem and ask("Write it down all the same? [y/N] ").strip().lower() not in ("y", "yes"):
+        if ask("Write it down all the same? [y/N] ").strip().lower() not in ("y", "yes"):
             say("Nothing was changed.")
             return 1
-    except (EOFError, KeyboardInterrupt):
-        say("\nNothing was changed.")
-        return 1
     _write(config, chosen)
-    say(f"{chosen.model} from {chosen.provider} answers from now on.")
+    say(f"From now on {chosen.model} from {chosen.provider} answers.")
     return 0
 
 
