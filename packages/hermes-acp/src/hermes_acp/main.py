@@ -17,7 +17,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments:
         from hermes_acp.options import run
 
-        return run(arguments)
+        code = run(arguments)
+        if code is not None:
+            return code
     return serve_stdio()
 
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Read the options and do what they say; return the exit code."""
+def run(arguments: Sequence[str]) -> int | None:
+    """Read the options and do what they say; return the exit code, None where nothing but serving is asked for."""
     parser = argparse.ArgumentParser(
         prog="hermes-acp",
         description="Serve Hermes to an editor over the Agent Client Protocol, on standard input and output.",
@@ -31,6 +31,4 @@ def run(arguments: Sequence[str]) -> int:
         from hermes_core.config.setup import setup
 
         return setup()
-    from hermes_acp.main import serve_stdio
-
-    return serve_stdio()
+    return None
