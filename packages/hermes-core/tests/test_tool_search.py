@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import anyio
@@ -132,10 +133,12 @@ async def test_a_search_ends_with_its_turn(bench: ToolBench, monkeypatch: pytest
     begun = anyio.Event()
     token = anyio.lowlevel.current_token()
 
-    def endless(folder: str, rules: walk.Rules):
+    def endless(folder: str, rules: walk.Rules) -> Iterator[os.DirEntry[str]]:
+        with os.scandir(folder) as entries:
+            entry = next(entry for entry in entries if entry.name == "a.py")
+        anyio.from_thread.run_sync(begun.set, token=token)
         while True:
-            anyio.from_thread.run_sync(begun.set, token=token)
-            yield bench.cwd / "a.py"
+            yield entry
 
     monkeypatch.setattr(walk, "_walk", endless)
     monkeypatch.setattr(walk, "MAX_FILES", 10**12)
