@@ -238,7 +238,8 @@ def _write_whole(descriptor: int, block: memoryview) -> None:
 PROGRAM = """
     import os, subprocess, sys, anyio
     print("pending in the buffer", end="")
-    from hermes_core.stdio import LineTransport, claim_stdio, stop_signal
+    from hermes_core.descriptors import claim_stdio
+    from hermes_core.stdio import LineTransport
 
     source, target = claim_stdio()
     transport = LineTransport(source, target)

@@ -27,7 +27,7 @@ def serve_stdio() -> int:
     """Serve the client at the other end of standard input and output."""
     import signal
 
-    from hermes_core.stdio import claim_stdio
+    from hermes_core.descriptors import claim_stdio
 
     from hermes_acp.opening import open_connection
 

@@ -1,8 +1,4 @@
-"""Lines over standard input and output, and nothing else on them.
-
-The real descriptors are moved away, so that neither a print, a library, nor a child process can write
-between two frames or eat one. Reading and writing never block the event loop.
-"""
+"""Lines over standard input and output. Reading and writing never block the event loop."""
 
 from __future__ import annotations
 
@@ -24,27 +20,6 @@ MAX_BACKLOG = 64 * 1024 * 1024
 """Bytes that may wait in all: a peer that leaves more unread is treated as gone."""
 
 _PEER_GONE = frozenset({errno.EPIPE, errno.ECONNRESET, errno.EIO})
-
-
-def claim_stdio() -> tuple[int, int]:
-    """Return private descriptors of the real input and output, and replace what others know by those names.
-
-    From then on descriptor 0 reads nothing and descriptor 1 and `sys.stdout` write to stderr. Children cannot
-    inherit the returned descriptors. Call it once, before anything is read.
-    """
-    source, target = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # started without a stderr
-        os.dup2(nothing, 2)
-        os.dup2(nothing, 1)
-    os.close(nothing)
-    if sys.stdout:  # None in a program without a console
-        sys.stdout.flush()
-    sys.stdout = sys.stderr
-    return source, target
 
 
 class LineTransport:

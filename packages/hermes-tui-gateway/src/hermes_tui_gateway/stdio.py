@@ -10,9 +10,10 @@ import threading
 from types import FrameType
 
 import anyio
+from hermes_core.descriptors import claim_stdio
 from hermes_core.errors import HermesError
 from hermes_core.jsonrpc import NO_ID, TooLong
-from hermes_core.stdio import LineTransport, claim_stdio, stop_signal
+from hermes_core.stdio import LineTransport, stop_signal
 
 GRACE = 1.0
 """Seconds that ending may take, unless HERMES_TUI_GATEWAY_SHUTDOWN_GRACE_S says otherwise."""
