@@ -77,18 +77,26 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
         return Script((), doubt="a word in it is broken over two lines")
     source = text.encode("utf-8", "replace")
     try:
-        return _Reader(_parser().parse(source).root_node, source, variables).script()
+        tree = _parse(source)
+        return _Reader(tree.root_node, source, variables).script()
     except RecursionError:
         return Script((), doubt="it is nested too deeply to be checked")
 
 
+def _parse(source: bytes) -> Any:
+    """Return the syntax tree. Each text has a parser of its own: parsers are cheap, and not safe to share by threads."""
+    import tree_sitter
+
+    return tree_sitter.Parser(_language()).parse(source)
+
+
 @functools.cache
-def _parser() -> Any:
-    """Return the bash parser; made once, since loading the grammar costs more than a parse."""
+def _language() -> Any:
+    """Return the grammar of bash, loaded once; it is never changed."""
     import tree_sitter
     import tree_sitter_bash
 
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return tree_sitter.Language(tree_sitter_bash.language())
 
 
 class _Reader:
