@@ -84,7 +84,7 @@ def read_script(text: str, variables: Mapping[str, str]) -> Script:
 
 
 def _parse(source: bytes) -> Any:
-    """Return the syntax tree. Each text has a parser of its own: parsers are cheap, and not safe to share by threads."""
+    """Return the syntax tree. Each text has its own parser: they are cheap, and not safe to share by threads."""
     import tree_sitter
 
     return tree_sitter.Parser(_language()).parse(source)
