@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from core_world import Bench, MakeBench
 from hermes_core.commands import AnswerApprovals, AnswerQuestion, Interrupt, SetModel, SetTitle, Steer, Submit
+from hermes_core.config.settings import ApprovalSettings
 from hermes_core.content import TextPart
 from hermes_core.errors import InvalidInput, NoModelError, QuestionNotOpen, SessionNotFound
 from hermes_core.events import (
@@ -529,3 +531,20 @@ async def test_secrets_in_the_output_of_a_tool_are_masked_for_the_model_the_clie
             texts.append(world.model.requests[1]["messages"][-1]["content"])
             assert len(texts) == 4
             assert all("key-of-the-test" not in text and "[secret]" in text for text in texts)
+
+
+async def test_a_deny_rule_of_the_configuration_refuses_a_command_however_it_is_written(
+    bench: MakeBench, tmp_path: Path
+) -> None:
+    """HA-058, end to end: the rule is told, nothing is asked, nothing runs."""
+    script = (answer(call("terminal", command="/usr/bin/touch 'made'")), answer("done"))
+    async with bench(*script) as world:
+        approvals = ApprovalSettings(mode="off", deny=("touch *",))
+        config = msgspec.structs.replace(world.config, approvals=approvals)
+        async with Runtime(config, world.store) as runtime:
+            session = await runtime.create(source="test", cwd=str(tmp_path))
+            events = await turn(session, "hi")
+            [ended] = [event for event in events if isinstance(event, ToolComplete)]
+            assert ended.outcome == "denied"
+            assert "touch *" in ended.result
+            assert not (tmp_path / "made").exists()

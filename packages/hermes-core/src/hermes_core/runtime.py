@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from hermes_core.config.config import load_config
 from hermes_core.config.env import child_env
 from hermes_core.config.redaction import redact, secrets_of
 from hermes_core.config.settings import Config
-from hermes_core.errors import InvalidInput, SessionNotFound
+from hermes_core.errors import InvalidInput, SessionClosed, SessionNotFound
 from hermes_core.messages import Message
 from hermes_core.models.resolve import Models
 from hermes_core.session.session import Session, patched
@@ -28,6 +29,8 @@ from hermes_core.usage import Usage
 
 if TYPE_CHECKING:
     from hermes_core.tools.tool import Tool
+
+log = logging.getLogger(__name__)
 
 
 class Runtime:
@@ -48,12 +51,13 @@ class Runtime:
         self.config = config or load_config()
         self.store = store or _default_store(self.config.home)
         self.models = Models(self.config)
-        self.policy = Policy(mode=self.config.approvals.mode)
+        self.policy = Policy(self.config.approvals.mode, self.config.approvals.deny)
         self.child_env = child_env(self.config)
         self._secrets = secrets_of(self.config)
-        self.tools = {tool.name: tool for tool in (_builtin() if tools is None else tools)}
+        self.tools = {tool.name: tool for tool in (_builtin(self.config) if tools is None else tools)}
         self._sessions: dict[str, Session] = {}
         self._resuming: dict[str, anyio.Event] = {}
+        self._leaving = False
         self._tasks: TaskGroup = anyio.create_task_group()
 
     async def __aenter__(self) -> Self:
@@ -64,6 +68,7 @@ class Runtime:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._leaving = True
         with anyio.CancelScope(shield=True):
             await self.close_all("shutdown")
         try:
@@ -109,7 +114,7 @@ class Runtime:
 
         `cwd` is an existing absolute folder (default: `terminal.cwd`, else the process's). `answerable` False
         means that nobody can answer questions. `seed` is history to begin with. `ephemeral` keeps it out of the
-        store. `tools` names the tools offered, None all. Raises InvalidInput.
+        store. `tools` names the tools offered, None all. Raises InvalidInput, and SessionClosed at shutdown.
         """
         folder = checked_cwd(cwd or self.config.terminal.cwd or str(Path.cwd()))
         record = SessionRecord(
@@ -124,9 +129,9 @@ class Runtime:
             created_at=time.time(),
             owner=owner,
         )
-        session = self._open(record, stored=False, answerable=answerable, ephemeral=ephemeral, tools=tools)
+        session = self._made(record, stored=False, answerable=answerable, ephemeral=ephemeral, tools=tools)
         session.seed(seed)
-        return session
+        return self._opened(session)
 
     async def resume(
         self,
@@ -140,15 +145,21 @@ class Runtime:
     ) -> Session:
         """Return the live session of a stored one, loading it if need be. Two calls at once get the same session.
 
-        `owner` given: a session of another owner is not found. Raises SessionNotFound, InvalidInput.
+        `owner` given: a session of another owner is not found. One that is being closed is loaded anew, after its
+        last row is written. Raises SessionNotFound, InvalidInput, and SessionClosed at shutdown.
         """
-        while (loading := self._resuming.get(stored_id)) is not None:
-            await loading.wait()
-        session = self.find(stored_id)
+        while True:
+            session = next((live for live in self._sessions.values() if live.stored_id == stored_id), None)
+            if session is not None and session.closed:
+                await self.close_session(session, "")  # waits for the end that is under way
+            elif (loading := self._resuming.get(stored_id)) is not None:
+                await loading.wait()
+            else:
+                break
         if session is None:
             loading = self._resuming[stored_id] = anyio.Event()
             try:
-                session = await self._load(stored_id, cwd, edits, answerable, tools)
+                return await self._load(stored_id, cwd, edits, answerable, owner, tools)
             finally:
                 del self._resuming[stored_id]
                 loading.set()
@@ -157,19 +168,23 @@ class Runtime:
         return session
 
     def find(self, stored_id: str) -> Session | None:
-        """Return the live session of a stored id, None when it is not live."""
-        return next((session for session in self._sessions.values() if session.stored_id == stored_id), None)
+        """Return the live session of a stored id, None when it is not live (or being closed)."""
+        open_ones = (session for session in self._sessions.values() if not session.closed)
+        return next((session for session in open_ones if session.stored_id == stored_id), None)
 
     async def close_session(self, session: Session, reason: str) -> None:
         """End a live session. Harmless when it is closed."""
-        await session.close(reason)
-        self._sessions.pop(session.id, None)
+        try:
+            await session.close(reason)
+        finally:
+            if session.ended:
+                self._sessions.pop(session.id, None)
 
     async def close_all(self, reason: str) -> None:
         """End every live session, side by side."""
         async with anyio.create_task_group() as closing:
             for session in list(self._sessions.values()):
-                closing.start_soon(self.close_session, session, reason)
+                closing.start_soon(self._close_one, session, reason)
 
     def mask(self, text: str) -> str:
         """Return `text` with every secret that the configuration knows made unreadable."""
@@ -181,11 +196,23 @@ class Runtime:
 
     # -- how it is done
 
+    async def _close_one(self, session: Session, reason: str) -> None:
+        try:
+            await self.close_session(session, reason)
+        except Exception:
+            log.exception("session %s could not be closed", session.stored_id)  # the others still can
+
     async def _load(
-        self, stored_id: str, cwd: str, edits: EditMode | None, answerable: bool, tools: Sequence[str] | None
+        self,
+        stored_id: str,
+        cwd: str,
+        edits: EditMode | None,
+        answerable: bool,
+        owner: str | None,
+        tools: Sequence[str] | None,
     ) -> Session:
         summary = await self.store.summary(stored_id)
-        if summary is None:
+        if summary is None or (owner is not None and summary.record.owner != owner):
             raise SessionNotFound(stored_id)
         patch = SessionPatch(
             cwd=checked_cwd(cwd) if cwd else summary.record.cwd,
@@ -196,11 +223,18 @@ class Runtime:
         record = patched(summary.record, patch)
         if record != summary.record:
             await self.store.update_session(stored_id, patch)
-        session = self._open(record, stored=True, answerable=answerable, tools=tools, usage=summary.usage)
+        session = self._made(record, stored=True, answerable=answerable, tools=tools, usage=summary.usage)
         await session.transcript.load()
+        return self._opened(session)
+
+    def _opened(self, session: Session) -> Session:
+        """Let everybody see a session that is ready."""
+        if self._leaving:
+            raise SessionClosed("Hermes is shutting down.")
+        self._sessions[session.id] = session
         return session
 
-    def _open(
+    def _made(
         self,
         record: SessionRecord,
         *,
@@ -211,7 +245,7 @@ class Runtime:
         usage: Usage | None = None,
     ) -> Session:
         offered = self.tools if tools is None else {name: self.tools[name] for name in tools if name in self.tools}
-        session = Session(
+        return Session(
             self,
             record,
             store=_memory_store() if ephemeral else self.store,
@@ -221,8 +255,6 @@ class Runtime:
             tools=offered,
             tasks=self._tasks,
         )
-        self._sessions[session.id] = session
-        return session
 
 
 def checked_cwd(cwd: str) -> str:
@@ -233,10 +265,10 @@ def checked_cwd(cwd: str) -> str:
     return path
 
 
-def _builtin() -> Sequence[Tool[Any]]:
+def _builtin(config: Config) -> Sequence[Tool[Any]]:
     from hermes_core.tools.builtin import builtin_tools
 
-    return builtin_tools()
+    return builtin_tools(timeout=config.terminal.timeout)
 
 
 def _default_store(home: Path) -> Store:

@@ -148,7 +148,7 @@ def _fallbacks(root: Section, environ: Mapping[str, str]) -> tuple[FallbackSetti
 
 def _approvals(section: Section) -> ApprovalSettings:
     mode: ApprovalMode = section.choice("mode", ApprovalMode, "manual")
-    return ApprovalSettings(mode=mode, timeout=section.number("timeout", 300.0, least=1))
+    return ApprovalSettings(mode=mode, timeout=section.number("timeout", 300.0, least=1), deny=section.names("deny"))
 
 
 def _display(section: Section) -> DisplaySettings:

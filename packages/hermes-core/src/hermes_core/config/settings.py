@@ -58,10 +58,14 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`approvals`. `timeout` is in seconds; an approval that expires is a denial."""
+    """`approvals`. `timeout` is in seconds; an approval that expires is a denial.
+
+    `deny` are rules such as `sudo *` or `git push*`: commands that fall under one are refused, whatever the mode.
+    """
 
     mode: ApprovalMode = "manual"
     timeout: float = 300.0
+    deny: tuple[str, ...] = ()
 
 
 class DisplaySettings(msgspec.Struct, frozen=True, kw_only=True):
