@@ -222,6 +222,17 @@ def test_calls_whose_items_have_another_id_in_every_event_are_told_apart_by_thei
 
 
 @pytest.mark.parametrize("index", [0, None])
+def test_calls_that_all_stand_at_one_place_are_told_apart_by_their_items(index: int | None) -> None:
+    """HA-024."""
+    found = calls(
+        added(index, function("f", "", "a", "fc_a")),
+        added(index, function("g", "", "b", "fc_b")),
+        *[piece(part, index, item) for part in ('{"n"', ":1}") for item in ("fc_a", "fc_b")],
+    )
+    assert found == [("a", "f", '{"n":1}'), ("b", "g", '{"n":1}')]
+
+
+@pytest.mark.parametrize("index", [0, None])
 def test_whole_calls_that_all_stand_at_one_place_are_as_many_calls(index: int | None) -> None:
     """HA-034."""
     events: list[dict[str, Any]] = []
