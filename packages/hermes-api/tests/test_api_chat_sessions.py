@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
+import psutil
 import pytest
 from hermes_api.testing import ApiServer, api_server
 from hermes_core.messages import AssistantMessage, UserMessage
@@ -17,6 +20,8 @@ from openai import AsyncOpenAI
 
 pytestmark = pytest.mark.anyio
 Sdk = Callable[[ApiServer], AsyncOpenAI]
+SLACK = 9
+"""Connections to the model and readers of the store come and go; what leaks, leaks more in five rounds."""
 
 
 async def ask(api: ApiServer, messages: list[Any], *, stream: bool = False, session: str = "") -> tuple[str, str]:
@@ -203,3 +208,36 @@ async def test_a_session_may_be_named_in_any_script_on_every_endpoint(hermes_hom
     assert failed.status_code == 502
     for reply in (chat, run, failed):
         assert dict(reply.headers.raw)[b"x-hermes-session-id"] == name.encode()
+
+
+async def test_requests_leave_neither_descriptors_nor_tasks_nor_sessions_behind(hermes_home: Path) -> None:
+    """HA-158, HA-161: answers, refusals, failures and clients that leave in mid-answer."""
+    process = psutil.Process()
+
+    async def round_of(api: ApiServer) -> None:
+        async with httpx2.AsyncClient(headers=api.headers, timeout=30) as http, anyio.create_task_group() as tasks:
+            url = f"{api.url}/v1/chat/completions"
+            for text in ("hi", "[[status 400 no]]", " ", "[[text n=50]]"):
+                tasks.start_soon(partial(http.post, url, json={"messages": [says("user", text)]}))
+            tasks.start_soon(partial(http.post, f"{api.url}/v1/runs", json={"input": "[[text n=50]]"}))
+            body = {"messages": [says("user", "[[text n=10]] [[stall]]")], "stream": True}
+            async with http.stream("POST", url, json=body) as reply:
+                assert await anext(reply.aiter_lines())
+
+    def held() -> tuple[int, int]:
+        return process.num_fds(), len(asyncio.all_tasks())
+
+    async with api_server(hermes_home, config=["gateway: {api_server: {max_concurrent_runs: 0}}"]) as api:
+        await round_of(api)
+        await round_of(api)
+        with anyio.fail_after(20):
+            while api.runtime.sessions:
+                await anyio.lowlevel.checkpoint()
+        before = held()
+        for _ in range(5):
+            await round_of(api)
+        await round_of(api)
+        with anyio.fail_after(20):
+            while api.runtime.sessions or any(now > then + SLACK for now, then in zip(held(), before, strict=True)):
+                await anyio.lowlevel.checkpoint()
+        assert api.runtime.sessions == {}

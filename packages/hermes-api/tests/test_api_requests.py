@@ -293,3 +293,31 @@ async def test_the_error_envelope_is_plain_json(hermes_home: Path) -> None:
         "param": None,
         "code": "run_not_found",
     }
+
+
+async def test_connections_above_the_limit_are_closed_and_the_server_recovers(
+    hermes_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """HA-162: refused cleanly, said once, and well again as soon as others have left."""
+    monkeypatch.setattr("hermes_api.connections.most_connections", lambda: 3)
+    async with api_server(hermes_home) as api:
+        idle = [await anyio.connect_tcp("127.0.0.1", api.port) for _ in range(3)]
+        for _ in range(5):
+            with pytest.raises((httpx2.TransportError, OSError)):
+                async with httpx2.AsyncClient() as http:
+                    await http.get(f"{api.url}/health")
+        for client in idle:
+            await client.aclose()
+        with anyio.fail_after(10):
+            while not await healthy(api):
+                pass
+    assert caplog.text.count("further ones are refused") == 1
+
+
+async def healthy(api: ApiServer) -> bool:
+    """Say whether the server answers on a new connection."""
+    try:
+        async with httpx2.AsyncClient() as http:
+            return (await http.get(f"{api.url}/health")).status_code == 200
+    except httpx2.TransportError:
+        return False

