@@ -87,6 +87,18 @@ async def test_sessions_made_at_once_are_different_and_all_work(editor: Editor, 
         assert editor.said(session=session) == str(number)
 
 
+async def test_a_connection_opens_so_many_sessions_and_closing_one_makes_room(
+    editor: Editor, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes_acp.methods.MAX_SESSIONS", 2)
+    first = await editor.new(project)
+    await editor.new(project)
+    error = await editor.fails("session/new", cwd=str(project), mcpServers=[])
+    assert "close one" in error["message"]
+    await editor.call("session/close", sessionId=first)
+    assert await editor.new(project)
+
+
 async def test_a_loaded_session_tells_the_same_story_before_the_reply(model: ScriptedModel, project: Path) -> None:
     """HA-070: in a new process, and without asking the model anything."""
     (project / "a.txt").write_text("old\n", encoding="utf-8")

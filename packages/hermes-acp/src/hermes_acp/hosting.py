@@ -64,10 +64,12 @@ class Hosting:
         config = await anyio.to_thread.run_sync(_load)
         from hermes_core.runtime import Runtime
 
-        async with Runtime(config) as runtime:
-            task_status.started(runtime)
-            await self._ending.wait()
-        self._ended.set()
+        try:
+            async with Runtime(config) as runtime:
+                task_status.started(runtime)
+                await self._ending.wait()
+        finally:
+            self._ended.set()
 
 
 def _load() -> Config:

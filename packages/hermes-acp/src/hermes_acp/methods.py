@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from anyio.abc import TaskGroup
 from hermes_core.content import bounded
-from hermes_core.errors import SessionNotFound
+from hermes_core.errors import HermesError, SessionNotFound
 from hermes_core.store.protocol import SessionQuery, SessionSummary
 
 from hermes_acp import limits, settings
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 SOURCE = "acp"
 PAGE = 50
+MAX_SESSIONS = 256
+"""Sessions that one connection may have open."""
 _NOT_OFFERED = frozenset({"clarify"})
 """Tools that ask what this protocol has no question for."""
 
@@ -65,6 +67,7 @@ class Methods:
     # -- set-up
 
     async def authenticate(self, call: Call, params: AuthenticateParams) -> None:
+        """Say whether a model can answer now; there is nothing to log in to but the settings."""
         if params.method_id not in {method.id for method in AUTH_METHODS}:
             raise InvalidParams("methodId", f"there is no way to log in called {params.method_id[:100]!r}")
         await self._hosting.endpoint()
@@ -73,6 +76,9 @@ class Methods:
     # -- life of a session
 
     async def new(self, call: Call, params: NewSessionParams) -> None:
+        """Begin a session; its durable row comes with its first prompt."""
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise HermesError(f"{MAX_SESSIONS} sessions are open on this connection; close one first.")
         cwd = absolute(params.cwd, "cwd")
         check_servers(params.mcp_servers)
         endpoint = await self._hosting.endpoint()
@@ -88,17 +94,20 @@ class Methods:
         self._begin(attached)
 
     async def load(self, call: Call, params: LoadSessionParams) -> None:
+        """Attach to a stored session, telling its whole conversation before the reply."""
         attached, known = await self._resumed(params)
         attached.replay()
         call.reply(_loaded(attached))
         self._begin(attached, known=known)
 
     async def resume(self, call: Call, params: LoadSessionParams) -> None:
+        """Attach to a stored session, telling nothing of what was said."""
         attached, known = await self._resumed(params)
         call.reply(_loaded(attached))
         self._begin(attached, known=known)
 
     async def list(self, call: Call, params: ListSessionsParams) -> None:
+        """List a page of the editors' used sessions, newest first; the cursor is the last id of the page before."""
         runtime = await self._hosting.runtime()
         after = params.cursor or ""
         if after and await runtime.store.session(after) is None:
@@ -110,6 +119,7 @@ class Methods:
         call.reply(ListSessionsResult(sessions=entries, next_cursor=entries[-1].session_id if more else None))
 
     async def close(self, call: Call, params: SessionParams) -> None:
+        """Stop what a session does and let go of it; its history can be loaded again."""
         runtime = await self._hosting.runtime()
         attached = self._sessions.get(params.session_id)
         if attached is not None:
@@ -119,6 +129,7 @@ class Methods:
         call.reply(Empty())
 
     async def delete(self, call: Call, params: SessionParams) -> None:
+        """Close a session and remove its history; one that is not there is as good as removed."""
         runtime = await self._hosting.runtime()
         attached = self._sessions.get(params.session_id)
         if attached is not None:
@@ -129,6 +140,7 @@ class Methods:
     # -- turns
 
     async def prompt(self, call: Call, params: PromptParams) -> None:
+        """Begin a turn, or queue it; the reply comes when it is over."""
         await self._attached(params.session_id).prompt(call, prompt_parts(params.prompt))
 
     async def cancel(self, session_id: str) -> None:
@@ -140,18 +152,21 @@ class Methods:
     # -- settings of a session
 
     async def set_mode(self, call: Call, params: SetModeParams) -> None:
+        """Change how edits are approved, also during a turn."""
         attached = self._attached(params.session_id)
         await attached.set_edits(edits_of(params.mode_id, "modeId"))
         call.reply(Empty())
         attached.tell_settings()
 
     async def set_model(self, call: Call, params: SetModelParams) -> None:
+        """Use another model from the next turn on: the way of clients older than options."""
         attached = self._attached(params.session_id)
         await attached.set_model(params.model_id)
         call.reply(Empty())
         attached.tell_settings()
 
     async def set_config_option(self, call: Call, params: SetConfigOptionParams) -> None:
+        """Change one of the options; the reply holds them all."""
         attached = self._attached(params.session_id)
         match params.config_id:
             case settings.MODE_OPTION:
