@@ -6,20 +6,28 @@ from hermes_acp.wire.shape import In, Out
 
 
 class TextBlock(In, tag="text"):
+    """Words."""
+
     text: str
 
 
 class ImageBlock(In, tag="image"):
+    """An image in base64."""
+
     data: str
     mime_type: str
 
 
 class AudioBlock(In, tag="audio"):
+    """A recording in base64; refused."""
+
     data: str
     mime_type: str
 
 
 class LinkBlock(In, tag="resource_link"):
+    """A file or page that the person mentioned; its content is not sent along."""
+
     uri: str
     name: str = ""
 
@@ -34,6 +42,8 @@ class EmbeddedText(In):
 
 
 class ResourceBlock(In, tag="resource"):
+    """A file that is sent along."""
+
     resource: EmbeddedText
 
 
@@ -41,10 +51,14 @@ Block = TextBlock | ImageBlock | AudioBlock | LinkBlock | ResourceBlock
 
 
 class TextContent(Out, tag="text"):
+    """Words."""
+
     text: str
 
 
 class ImageContent(Out, tag="image"):
+    """An image in base64."""
+
     data: str
     mime_type: str
 

@@ -27,10 +27,14 @@ class InitializeParams(In):
 
 
 class AuthenticateParams(In):
+    """Parameters of `authenticate`."""
+
     method_id: str
 
 
 class EnvVariable(In):
+    """A name and a value: of an environment, or a header."""
+
     name: str
     value: str
 
@@ -48,6 +52,8 @@ class McpServer(In):
 
 
 class NewSessionParams(In):
+    """Parameters of `session/new`. `cwd` is absolute."""
+
     cwd: str
     mcp_servers: list[McpServer] | None = None
 
@@ -61,6 +67,8 @@ class LoadSessionParams(In):
 
 
 class ListSessionsParams(In):
+    """Parameters of `session/list`: a folder to look in, and where the page before ended."""
+
     cwd: str | None = None
     cursor: str | None = None
 
@@ -72,34 +80,48 @@ class SessionParams(In):
 
 
 class PromptParams(In):
+    """Parameters of `session/prompt`."""
+
     session_id: str
     prompt: list[Block]
 
 
 class SetModeParams(In):
+    """Parameters of `session/set_mode`."""
+
     session_id: str
     mode_id: str
 
 
 class SetModelParams(In):
+    """Parameters of `session/set_model`."""
+
     session_id: str
     model_id: str
 
 
 class SetConfigOptionParams(In):
+    """Parameters of `session/set_config_option`; all our options are selections, so the value is text."""
+
     session_id: str
     config_id: str
     value: str
 
 
 class CancelRequestParams(In):
+    """Parameters of `$/cancel_request`: the JSON text of the id."""
+
     request_id: msgspec.Raw
 
 
 class PermissionOutcome(In):
+    """`selected` with an option, or `cancelled`."""
+
     outcome: str
     option_id: str | None = None
 
 
 class PermissionResult(In):
+    """The client's answer to `session/request_permission`."""
+
     outcome: PermissionOutcome

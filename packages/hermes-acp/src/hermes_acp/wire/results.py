@@ -10,12 +10,16 @@ StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "
 
 
 class Implementation(Out):
+    """Who we are."""
+
     name: str
     title: str
     version: str
 
 
 class PromptCapabilities(Out):
+    """What a prompt may hold besides text and links."""
+
     image: bool = False
     audio: bool = False
     embedded_context: bool = False
@@ -26,6 +30,8 @@ class Empty(Out):
 
 
 class SessionCapabilities(Out):
+    """What can be done with sessions besides the basics."""
+
     list: Empty | None = None
     resume: Empty | None = None
     close: Empty | None = None
@@ -33,6 +39,8 @@ class SessionCapabilities(Out):
 
 
 class AgentCapabilities(Out):
+    """What this agent serves."""
+
     load_session: bool
     prompt_capabilities: PromptCapabilities
     session_capabilities: SessionCapabilities
@@ -49,6 +57,8 @@ class AuthMethod(Out):
 
 
 class InitializeResult(Out):
+    """Result of `initialize`."""
+
     protocol_version: int
     agent_capabilities: AgentCapabilities
     auth_methods: tuple[AuthMethod, ...]
@@ -56,33 +66,45 @@ class InitializeResult(Out):
 
 
 class Mode(Out):
+    """A way to approve edits."""
+
     id: str
     name: str
     description: str
 
 
 class Modes(Out):
+    """Every mode, and the one in use."""
+
     current_mode_id: str
     available_modes: tuple[Mode, ...]
 
 
 class Model(Out):
+    """A model to choose."""
+
     model_id: str
     name: str
 
 
 class ModelList(Out):
+    """Every model to choose, and the one in use."""
+
     current_model_id: str
     available_models: tuple[Model, ...]
 
 
 class SelectValue(Out):
+    """One value of an option."""
+
     value: str
     name: str
     description: str | None = None
 
 
 class SelectOption(Out, tag="select"):
+    """A setting with a list of values."""
+
     id: str
     name: str
     category: str
@@ -91,6 +113,8 @@ class SelectOption(Out, tag="select"):
 
 
 class NewSessionResult(Out):
+    """Result of `session/new`."""
+
     session_id: str
     modes: Modes
     config_options: tuple[SelectOption, ...]
@@ -106,10 +130,14 @@ class LoadSessionResult(Out):
 
 
 class SetConfigOptionResult(Out):
+    """Result of `session/set_config_option`: every option, not only the one that changed."""
+
     config_options: tuple[SelectOption, ...]
 
 
 class SessionEntry(Out):
+    """One row of `session/list`; the time is RFC 3339."""
+
     session_id: str
     cwd: str
     title: str | None = None
@@ -117,11 +145,15 @@ class SessionEntry(Out):
 
 
 class ListSessionsResult(Out):
+    """Result of `session/list`."""
+
     sessions: tuple[SessionEntry, ...]
     next_cursor: str | None = None
 
 
 class PromptUsage(Out):
+    """The tokens of one turn; cached ones are part of the input, thoughts of the output."""
+
     total_tokens: int
     input_tokens: int
     output_tokens: int
@@ -131,5 +163,7 @@ class PromptUsage(Out):
 
 
 class PromptResult(Out):
+    """Result of `session/prompt`: the turn is over."""
+
     stop_reason: StopReason
     usage: PromptUsage | None = None
