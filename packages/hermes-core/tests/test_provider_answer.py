@@ -172,6 +172,14 @@ def test_a_piece_that_is_not_json_breaks_the_stream_after_what_came_before() -> 
     assert deltas == [TextDelta("a")]
 
 
+def test_a_chunk_of_endless_depth_breaks_the_stream() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    for chunk_text in (f'{{"odd":{deep}}}', f'{{"choices":[{{"delta":{{"content":{deep}}}}}]}}'):
+        answer, deltas = read(sse(chunk({"content": "a"}), chunk_text))
+        assert isinstance(answer.failure, StreamBroken)
+        assert deltas == [TextDelta("a")]
+
+
 def test_nothing_behind_done_counts() -> None:
     assert reply(chunk({"content": "a"}, "stop"), "[DONE]", {"error": {"message": "late"}}).text == "a"
 

@@ -340,6 +340,14 @@ def test_a_piece_that_is_not_json_breaks_the_stream_after_what_came_before() -> 
     assert deltas == [TextDelta("a")]
 
 
+def test_an_event_of_endless_depth_breaks_the_stream() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    for field in ("error", "odd", "item"):
+        answer, deltas = read(sse(text("a"), f'{{"type":"response.in_progress","{field}":{deep}}}'))
+        assert isinstance(answer.failure, StreamBroken)
+        assert deltas == [TextDelta("a")]
+
+
 # -- failures ------------------------------------------------------------------------------------
 
 FAILURES: list[tuple[str, str, type[ProviderError], bool]] = [

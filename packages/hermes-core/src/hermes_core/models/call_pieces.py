@@ -132,6 +132,6 @@ def _is_another(call: OpenCall, call_id: str, name: str, arguments: str) -> bool
 def _complete(arguments: str) -> bool:
     try:
         msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return False
     return True

@@ -113,7 +113,7 @@ def event_of(data: bytes) -> ResponseEvent:
     """Decode the data of one event. Raises NotJson."""
     try:
         return _decode_event(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _event(json_object(data))
 
 
@@ -121,7 +121,7 @@ def response_of(data: bytes) -> Response:
     """Decode a body that is one whole response. Raises NotJson."""
     try:
         return _decode_response(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _response(json_object(data))
 
 

@@ -109,7 +109,7 @@ def chunk_of(data: bytes) -> ChatChunk:
     """Decode the data of one event. Raises NotJson."""
     try:
         return _decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _lenient(json_object(data))
 
 
