@@ -47,7 +47,10 @@ class SubmitReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Steer(msgspec.Struct, tag="steer", frozen=True):
-    """Give the running turn text to read after its next tool batch. Idle sessions reject it (nothing is kept)."""
+    """Give the running turn text to read after its next tool batch. Idle sessions reject it (nothing is kept).
+
+    Errors: InvalidInput (empty, or 100 texts wait already).
+    """
 
     text: str
 
@@ -59,7 +62,8 @@ class SteerReply(msgspec.Struct, frozen=True):
 
 
 class Interrupt(msgspec.Struct, tag="interrupt", frozen=True):
-    """Stop the running turn; the queue of follow-ups is dropped, open questions are withdrawn.
+    """Stop the running turn; the queue of follow-ups is dropped, open questions are withdrawn. Submits that wait as
+    steering text come back in `pending_steer`.
 
     `turn_id` limits it to that turn. An interrupt with nothing running does nothing and succeeds: it never
     reaches a later turn.

@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from hermes_core.commands import BusyMode, Interrupt, InterruptReply, Submit, SubmitReply
-from hermes_core.content import text_of
+from hermes_core.content import TextPart, text_of
 from hermes_core.errors import HermesError, InvalidInput
 from hermes_core.events import Event, MessageComplete, MessageStart, QueueChanged, SteerQueued, UserMessageAdded
 from hermes_core.messages import UserMessage
@@ -64,8 +64,9 @@ class Agenda:
         running = self.turn
         if running is None:
             return await self._begin(turn)
-        if busy == "steer" and text_of(command.parts):
-            self.steer(text_of(command.parts), follow_up=command)
+        text = text_of(command.parts)
+        if busy == "steer" and text and all(isinstance(part, TextPart) for part in command.parts):
+            self.steer(text, follow_up=command)
             return SubmitReply("steered", turn_id=running.id)
         if len(self._queue) >= MAX_FOLLOW_UPS:
             raise InvalidInput(f"{MAX_FOLLOW_UPS} messages wait for this session already.")
@@ -92,30 +93,31 @@ class Agenda:
         self._drop(list(self._queue) if not command.turn_id else [])
         if running is None:
             return InterruptReply(False)
+        if not command.turn_id:
+            running.steering.return_all()
         running.interrupt()
         await running.over.wait()
         return InterruptReply(True)
 
     async def _begin(self, turn: Turn) -> SubmitReply:
-        self.turn = turn
-        self._tasks.start_soon(self._run, turn)
+        self._start(turn)
         await turn.admitted.wait()
         if turn.failure is not None:
             raise turn.failure
         return SubmitReply("started", turn_id=turn.id, row_id=turn.row_id)
 
+    def _start(self, turn: Turn) -> None:
+        self._tasks.start_soon(self._run, turn)  # raises where the runtime is not open: then nothing runs
+        self.turn = turn
+
     async def _run(self, turn: Turn) -> None:
         """Run one turn. Whatever happens, it is over afterwards and the next one can begin."""
         end: MessageComplete | None = None
         try:
-            if not await self._admit(turn):
-                return
-            loop = self._loop = TurnLoop(self._bench, turn)
-            with turn.scope:
-                end = await loop.run()
-        except Exception as error:
-            log.exception("turn %s failed", turn.id)
-            end = failed(turn, HermesError(f"An internal error ended the turn ({type(error).__name__})."), None, 0)
+            if await self._admit(turn):
+                loop = self._loop = TurnLoop(self._bench, turn)
+                with turn.scope:
+                    end = await loop.run()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(turn, end)
@@ -127,33 +129,28 @@ class Agenda:
                 turn.row_id = (await self._transcript.add_user(UserMessage(parts=turn.command.parts))).row_id
             except HermesError as error:
                 turn.failure = error
-                turn.admitted.set()
-                return False
+            except Exception as error:
+                log.exception("turn %s could not be admitted", turn.id)
+                turn.failure = HermesError(f"The message could not be stored ({type(error).__name__}).")
+        if turn.failure is not None:
+            turn.admitted.set()
+            return False
         self._publish(UserMessageAdded(row_id=turn.row_id, parts=turn.command.parts, turn_id=turn.id))
         self._publish(MessageStart(turn_id=turn.id))
         turn.admitted.set()
         return True
 
     async def _end(self, turn: Turn, end: MessageComplete | None) -> None:
-        loop, self._loop = self._loop, None
         if turn.failure is None:
-            self._publish(end or await self._stopped(turn, loop))
-        elif turn.queued:
-            # Nobody waits for the reply of a queued submit: its end is the only place to say why.
+            self._publish(end or await (self._loop or TurnLoop(self._bench, turn)).stop())
+        elif turn.queued or turn.steering.waits:
+            # Nobody waits for the reply of a queued submit, or of a steer: this is the only place to say why.
             self._publish(failed(turn, turn.failure, None, 0))
         self._requeue(turn.steering.follow_ups())
-        self.turn = None
+        self.turn = self._loop = None
         self._finished(turn)
         turn.over.set()
         self._next()
-
-    async def _stopped(self, turn: Turn, loop: TurnLoop | None) -> MessageComplete:
-        """Return the end of an interrupted turn, after what it leaves behind was written down."""
-        try:
-            return await (loop or TurnLoop(self._bench, turn)).stop()
-        except HermesError as error:
-            log.error("turn %s could not be written down: %s", turn.id, error)
-            return failed(turn, error, None, 0)
 
     def _requeue(self, submits: list[Submit]) -> None:
         for submit in reversed(submits):
@@ -163,9 +160,9 @@ class Agenda:
 
     def _next(self) -> None:
         if self._queue and self.turn is None:
-            turn = self.turn = self._queue.popleft()
+            turn = self._queue.popleft()
             self._tell_queue()
-            self._tasks.start_soon(self._run, turn)
+            self._start(turn)
 
     def _drop(self, turns: list[Turn]) -> bool:
         if not turns:

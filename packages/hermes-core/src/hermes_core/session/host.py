@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from hermes_core.config.settings import Config
+from hermes_core.store.protocol import Store
 from hermes_core.tools.policy import Policy
 from hermes_core.turn.workbench import ModelSource
 
@@ -13,6 +14,7 @@ class SessionHost(Protocol):
     """The runtime as a session sees it."""
 
     config: Config
+    store: Store
     policy: Policy
     child_env: dict[str, str]
 

@@ -8,13 +8,33 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from typing import Any, cast
 
 from hermes_core import ids
-from hermes_core.events import Event, MessageDelta, ReasoningDelta, ToolComplete, ToolProgress
+from hermes_core.content import TextPart
+from hermes_core.events import (
+    ApprovalRequest,
+    Event,
+    MessageComplete,
+    MessageDelta,
+    MessageInterim,
+    QueueChanged,
+    ReasoningDelta,
+    SteerDelivered,
+    SteerQueued,
+    StepDone,
+    ToolComplete,
+    ToolProgress,
+    ToolStart,
+    UserMessageAdded,
+)
+from hermes_core.questions import FileChange
 from hermes_core.session.subscription import Subscription
 
 KEPT_EVENTS = 4096
 KEPT_BYTES = 4 * 1024 * 1024
+MAX_DIGITS = 18
+"""Digits of a position in a cursor; Python refuses to read very long numbers."""
 
 
 class EventLog:
@@ -35,7 +55,12 @@ class EventLog:
         return f"{self.epoch}:{self.seq}"
 
     def publish(self, event: Event) -> None:
-        """Stamp `event` (which is the log's from now on) and give it to every subscription."""
+        """Stamp `event` (which is the log's from now on) and give it to every subscription.
+
+        After `close` nothing is published: `session.closed` is the last there is.
+        """
+        if self._closed:
+            return
         self.seq += 1
         event.session_id = self._session_id
         event.seq = self.seq
@@ -52,7 +77,7 @@ class EventLog:
     def since(self, cursor: str) -> list[Event] | None:
         """Return the events after `cursor`, or None when they are no longer all here."""
         epoch, _, position = cursor.partition(":")
-        if epoch != self.epoch or not position.isascii() or not position.isdigit():
+        if epoch != self.epoch or not position.isascii() or not position.isdigit() or len(position) > MAX_DIGITS:
             return None
         seq = int(position)
         if seq > self.seq or seq < self.seq - len(self._kept):
@@ -87,8 +112,41 @@ def weight_of(event: Event) -> int:
     match event:
         case MessageDelta() | ReasoningDelta() | ToolProgress():
             return 200 + len(event.text)
+        case MessageComplete():
+            return 400 + len(event.text) + len(event.reasoning) + len(event.pending_steer)
+        case MessageInterim() | SteerQueued() | SteerDelivered():
+            return 400 + len(event.text)
+        case StepDone():
+            return 400 + len(event.reasoning)
+        case UserMessageAdded():
+            return 400 + sum(len(part.text if isinstance(part, TextPart) else part.url) for part in event.parts)
+        case ToolStart():
+            return 400 + _size_of(event.args)
         case ToolComplete():
-            changes = sum(len(change.old or "") + len(change.new or "") for change in event.changes)
-            return 400 + len(event.result) + changes
+            return 400 + len(event.result) + _size_of(event.args) + _changed(event.changes)
+        case ApprovalRequest():
+            return 400 + len(event.question.command) + _changed(event.question.changes)
+        case QueueChanged():
+            return 400 + sum(map(len, event.texts))
         case _:
             return 400
+
+
+def _changed(changes: tuple[FileChange, ...]) -> int:
+    return sum(len(change.old or "") + len(change.new or "") for change in changes)
+
+
+def _size_of(value: Any) -> int:
+    """Return about how many bytes plain data holds."""
+    waiting: list[Any] = [value]
+    size = 0
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            size += len(found)
+        elif isinstance(found, dict):
+            waiting += cast("dict[str, Any]", found).values()
+        elif isinstance(found, list):
+            waiting += cast("list[Any]", found)
+        size += 40
+    return size

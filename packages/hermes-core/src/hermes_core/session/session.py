@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, assert_never, overload
 
+import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
@@ -29,7 +31,7 @@ from hermes_core.commands import (
     SubmitReply,
 )
 from hermes_core.content import clean
-from hermes_core.errors import InvalidInput, SessionClosed
+from hermes_core.errors import HermesError, InvalidInput, SessionClosed
 from hermes_core.events import SessionClosedEvent, SessionInfo, SessionState, SessionTitle, TodoItem
 from hermes_core.messages import Message, StoredMessage
 from hermes_core.models.provider import Endpoint
@@ -41,12 +43,14 @@ from hermes_core.session.log import EventLog
 from hermes_core.session.snapshot import Inflight, Snapshot
 from hermes_core.session.subscription import Subscription
 from hermes_core.session.transcript import Transcript
+from hermes_core.shield import shielded
 from hermes_core.store.protocol import SessionPatch, SessionRecord, Store
 from hermes_core.turn.turn import Turn
 from hermes_core.turn.workbench import Workbench
 from hermes_core.usage import Usage
 
 MAX_TITLE = 200
+log = logging.getLogger(__name__)
 
 
 class Session:
@@ -77,6 +81,7 @@ class Session:
         self._store = store
         self._stored = stored
         self._closed = False
+        self._ended = anyio.Event()
         self._endpoint: Endpoint | None = None
         self._bench = self._lay_bench(tools, tasks)
         self._agenda = Agenda(self._bench, self.log.publish, tasks, self._turn_finished)
@@ -94,6 +99,16 @@ class Session:
         if self.desk.questions:
             return "waiting"
         return "working" if self._agenda.turn else "idle"
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed, or closing: it takes no commands."""
+        return self._closed
+
+    @property
+    def ended(self) -> bool:
+        """Whether closing it is over: it writes nothing more."""
+        return self._ended.is_set()
 
     @property
     def rows(self) -> Sequence[StoredMessage]:
@@ -192,20 +207,30 @@ class Session:
     async def close(self, reason: str) -> None:
         """End the live session: stop the turn, end its processes, mark the row ended. Its history stays.
 
-        Called by `Runtime.close_session`. Calling it twice is harmless.
+        Called by `Runtime.close_session`. Calling it twice is harmless; each call returns when all is over.
         """
         if self._closed:
+            await self._ended.wait()
             return
         self._closed = True
-        await self._agenda.interrupt(Interrupt())
-        self.desk.withdraw()
-        await self._bench.processes.aclose()
-        if self._stored:
-            await self._store.update_session(self.stored_id, SessionPatch(ended_at=time.time(), end_reason=reason))
-        self.log.publish(SessionClosedEvent(reason=reason))
-        self.log.close()
+        await shielded(self._close(reason))
 
     # -- how it is done
+
+    async def _close(self, reason: str) -> None:
+        try:
+            await self._agenda.interrupt(Interrupt())
+            self.desk.withdraw()
+            await self._bench.processes.aclose()
+            if self._stored:
+                await self._store.update_session(self.stored_id, SessionPatch(ended_at=time.time(), end_reason=reason))
+        except HermesError as error:
+            # Only the mark is missing: the history was stored as it came, and nothing holds the session open.
+            log.error("the end of session %s could not be stored: %s", self.stored_id, error)
+        finally:
+            self.log.publish(SessionClosedEvent(reason=reason))
+            self.log.close()
+            self._ended.set()
 
     async def _submit(self, command: Submit) -> SubmitReply:
         if not command.parts:
@@ -239,6 +264,9 @@ class Session:
 
     async def _change(self, patch: SessionPatch) -> Done:
         """Store a change of settings (if there is a row yet), then take it over."""
+        return await shielded(self._stored_change(patch))
+
+    async def _stored_change(self, patch: SessionPatch) -> Done:
         if self._stored:
             await self._store.update_session(self.stored_id, patch)
         self.record = patched(self.record, patch)
@@ -249,7 +277,8 @@ class Session:
         if not self._stored:
             self._stored = True
             try:
-                await self._store.create_session(self.record)
+                # Shielded: a row that is there although we do not know of it could never be made again.
+                await shielded(self._store.create_session(self.record))
             except BaseException:
                 self._stored = False
                 raise
@@ -305,7 +334,7 @@ class Session:
             resolved=self._resolved,
             tools=tools,
             policy=host.policy,
-            grants=SessionGrants(self._store),
+            grants=SessionGrants(host.store),
             env=host.child_env,
             mask=host.mask,
             files=SeenFiles(),

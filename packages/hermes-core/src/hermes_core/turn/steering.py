@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from hermes_core.commands import Submit
+from hermes_core.errors import InvalidInput
+
+MAX_WAITING = 100
 
 
 class Steering:
@@ -16,8 +19,22 @@ class Steering:
         self._waiting: list[tuple[str, Submit | None]] = []
 
     def add(self, text: str, follow_up: Submit | None = None) -> None:
-        """Keep a text for the next tool batch; `follow_up` is the submit that it was, if it was one."""
+        """Keep a text for the next tool batch; `follow_up` is the submit that it was, if it was one.
+
+        Raises InvalidInput when MAX_WAITING texts wait.
+        """
+        if len(self._waiting) >= MAX_WAITING:
+            raise InvalidInput(f"{MAX_WAITING} texts wait for this turn already.", "text")
         self._waiting.append((text, follow_up))
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is a text that was not delivered."""
+        return bool(self._waiting)
+
+    def return_all(self) -> None:
+        """Let what waits come back as text, also where it was a submit: nothing is to follow this turn."""
+        self._waiting = [(text, None) for text, _ in self._waiting]
 
     def take(self) -> Taken:
         """Take everything that waits, for delivery."""
