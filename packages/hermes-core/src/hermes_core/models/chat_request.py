@@ -206,7 +206,7 @@ def object_of(arguments: str) -> str:
     """Return `arguments` if they are a JSON object, else an object that holds as much of them as can be kept."""
     try:
         msgspec.json.decode(arguments, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         pass
     else:
         return arguments

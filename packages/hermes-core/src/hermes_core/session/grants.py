@@ -19,6 +19,6 @@ class SessionGrants:
 
     async def add(self, patterns: tuple[str, ...], *, always: bool) -> None:
         """Keep `patterns` for the session, or for ever."""
-        self._session.update(patterns)
         if always:
-            await self._store.add_grants(patterns)
+            await self._store.add_grants(patterns)  # first: what could not be kept for ever is asked about again
+        self._session.update(patterns)

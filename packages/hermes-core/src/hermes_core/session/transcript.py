@@ -7,6 +7,7 @@ provider at every instant, whenever the process dies, and tells which calls were
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -55,13 +56,15 @@ class Transcript:
     async def add_user(self, message: UserMessage) -> StoredMessage:
         """Store a user row and return it, after whatever row must stand between it and the rows before."""
         await self._ensure_stored()
-        begun, self._seed = self._seed, ()
-        before = [*(row.message for row in self._rows[-1:]), *begun]
-        last = next((m for m in reversed(before) if not isinstance(m, NoteMessage)), None)
+        begun = self._seed
+        before = itertools.chain(reversed(begun), (row.message for row in reversed(self._rows)))
+        last = next((m for m in before if not isinstance(m, NoteMessage)), None)
         # Some providers refuse a user message after a tool result or another user message.
         closing = [AssistantMessage(text=CLOSING_TEXT, finish="interrupted")]
         between = closing if isinstance(last, ToolMessage | UserMessage) else []
-        return (await self._add([*begun, *between, message]))[-1]
+        row = (await self._add([*begun, *between, message]))[-1]
+        self._seed = ()  # not before it is stored: a submit that failed can be made again
+        return row
 
     async def add_step(self, answer: AssistantMessage) -> list[StoredMessage]:
         """Store an answer and a result row for each of its calls; return these rows, the answer's first."""

@@ -12,6 +12,8 @@ from hermes_core.messages import Finish, ToolCall
 from hermes_core.tools.tool import Tool
 
 LABEL_LIMIT = 80
+UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
+"""What reading arguments raises: they do not fit or are no JSON, have a lone surrogate, or are nested too deeply."""
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +48,7 @@ def read_call(call: ToolCall, row_id: int, tools: Mapping[str, Tool[Any]], finis
         try:
             decoded: Any = msgspec.json.decode(call.arguments.strip() or "{}", type=tool.args, strict=False)
             args = decoded
-        except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        except UNREADABLE as error:
             problem = f"The arguments of {call.name} are not right: {error}. Nothing was run."
     return Call(
         id=call.id,
@@ -63,7 +65,7 @@ def read_call(call: ToolCall, row_id: int, tools: Mapping[str, Tool[Any]], finis
 def _plain(arguments: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(arguments.strip() or "{}")
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return {}
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 

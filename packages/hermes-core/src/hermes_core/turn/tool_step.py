@@ -16,7 +16,7 @@ import anyio
 import msgspec
 
 from hermes_core import ids
-from hermes_core.errors import HermesError, StoreError
+from hermes_core.errors import HermesError, StoreError, ToolFailed
 from hermes_core.events import SteerDelivered, ToolComplete, ToolStart
 from hermes_core.messages import ToolMessage
 from hermes_core.questions import Approval, ApprovalAnswer, FileChange
@@ -40,12 +40,13 @@ class ToolStep:
         self._bench = bench
         self._turn = turn
         self._calls = calls
-        self._settled: dict[str, ToolMessage] = {}
+        self._results: dict[str, ToolMessage] = {}
+        self._settled: set[str] = set()
         self._limiter = anyio.CapacityLimiter(SIDE_BY_SIDE)
-        self._failure: StoreError | None = None
+        self._failure: HermesError | None = None
 
     async def run(self) -> None:
-        """Run every call, then hand over the steering text that waits. Raises StoreError."""
+        """Run every call, then hand over the steering text that waits. Raises what the store raised."""
         for group in _groups(self._calls):
             # Reviewed one after the other, so that the calls are announced in their order.
             reviewed = [(call, await self._verdict(call)) for call in group]
@@ -65,7 +66,7 @@ class ToolStep:
         if not taken.text:
             return
         call = self._calls[-1]
-        before = self._settled[call.id]
+        before = self._results[call.id]
         result = ToolMessage(
             tool_call_id=before.tool_call_id,
             name=before.name,
@@ -76,17 +77,17 @@ class ToolStep:
         with anyio.CancelScope(shield=True):
             try:
                 await self._bench.transcript.settle(call.row_id, result)
-            except StoreError:
+            except BaseException:
                 self._turn.steering.put_back(taken)
                 raise
         self._bench.publish(SteerDelivered(text=taken.text, tool_call_id=call.id, turn_id=self._turn.id))
 
     async def stop(self) -> None:
-        """Settle the calls that were never begun, after an interrupt."""
+        """Settle the calls that were never begun, and those whose result could not be stored, after an early end."""
         for call in self._calls:
             if call.id not in self._settled:
-                result = ToolMessage(tool_call_id=call.id, name=call.name, text=NOT_BEGUN_RESULT, outcome="interrupted")
-                await self._bench.transcript.settle(call.row_id, result)
+                never = ToolMessage(tool_call_id=call.id, name=call.name, text=NOT_BEGUN_RESULT, outcome="interrupted")
+                await self._bench.transcript.settle(call.row_id, self._results.get(call.id, never))
 
     async def _one(self, call: Call, verdict: Verdict) -> None:
         async with self._limiter:
@@ -138,8 +139,9 @@ class ToolStep:
         context = TurnToolContext(self._bench, self._turn.id, call, feed)
         try:
             return await self._refused(call, verdict, context) or await self._run(call.tool, call.args, context, feed)
-        except StoreError:
-            raise
+        except StoreError as error:
+            self._failure = error  # not raised: the calls beside this one come to their own ends
+            return ToolResult(error.message, outcome="error")
         except HermesError as error:
             return ToolResult(error.message, outcome="error")
         except Exception as error:
@@ -157,6 +159,11 @@ class ToolStep:
                 result = await tool.run(args, context)
             except Exception as error:  # noqa: BLE001 - raised again below
                 result = error
+            except (SystemExit, anyio.get_cancelled_exc_class()) as error:
+                await anyio.lowlevel.checkpoint_if_cancelled()  # raises where the turn is being stopped
+                # The tool's own doing: let out, either would end the whole runtime.
+                log.exception("the tool %s failed", tool.name)
+                result = ToolFailed(f"{tool.name} failed: {type(error).__name__}.")
             finally:
                 feed.flush()
                 beside.cancel_scope.cancel()
@@ -222,11 +229,16 @@ class ToolStep:
             outcome=result.outcome,
             duration=round(duration, 4),
         )
-        self._settled[call.id] = message
+        self._results[call.id] = message
         try:
             await self._bench.transcript.settle(call.row_id, message)
-        except StoreError as error:
+            self._settled.add(call.id)
+        except HermesError as error:
             self._failure = error
+        finally:
+            self._tell(call, message, result, path)
+
+    def _tell(self, call: Call, message: ToolMessage, result: ToolResult, path: str) -> None:
         self._bench.publish(
             ToolComplete(
                 tool_call_id=call.id,
