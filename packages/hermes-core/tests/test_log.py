@@ -4,9 +4,27 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from hermes_core.events import Event, MessageDelta, MessageStart, ReasoningDelta, ToolProgress
-from hermes_core.session.log import KEPT_EVENTS, EventLog
-from hermes_core.session.subscription import MAX_EVENTS, SlowReader, Subscription
+from hermes_core.content import ImagePart, TextPart
+from hermes_core.events import (
+    ApprovalRequest,
+    Event,
+    MessageComplete,
+    MessageDelta,
+    MessageInterim,
+    MessageStart,
+    QueueChanged,
+    ReasoningDelta,
+    SteerQueued,
+    StepDone,
+    ToolComplete,
+    ToolProgress,
+    ToolStart,
+    UserMessageAdded,
+)
+from hermes_core.questions import Approval, FileChange
+from hermes_core.session.log import KEPT_EVENTS, EventLog, weight_of
+from hermes_core.session.subscription import MAX_BYTES, MAX_EVENTS, SlowReader, Subscription
+from hermes_core.usage import Usage
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,7 +117,8 @@ async def test_a_cursor_continues_where_the_reader_left() -> None:
 
 
 @pytest.mark.parametrize(
-    "cursor", ["", "x", "other:1", "{epoch}:", "{epoch}:-1", "{epoch}:99", "{epoch}:1.0", "{epoch}:²"]
+    "cursor",
+    ["", "x", "other:1", "{epoch}:", "{epoch}:-1", "{epoch}:99", "{epoch}:1.0", "{epoch}:²", "{epoch}:" + "9" * 5000],
 )
 async def test_a_cursor_that_cannot_be_continued_is_told_apart(cursor: str) -> None:
     log = EventLog("s")
@@ -144,6 +163,73 @@ async def test_a_reader_that_never_reads_is_dropped_and_harms_nobody() -> None:
     missed = log.since(dropped.value.cursor)
     assert missed is not None
     assert len(missed) == MAX_EVENTS + 1
+
+
+async def test_what_comes_during_a_long_replay_drops_nobody() -> None:
+    """HA-093 kind: a reader that returns for more than a queue holds is not dropped by the first event after it."""
+    log = EventLog("s")
+    first = log.cursor
+    for _ in range(MAX_EVENTS + 100):
+        log.publish(MessageStart())
+    reader = Subscription(None, log.epoch, 0, log.remove)
+    for event in log.since(first) or ():
+        reader.push(event, 0)
+    log.add(reader)
+    for _ in range(10):
+        log.publish(MessageStart())
+    assert [event.seq for event in await reader.batch()] == list(range(1, MAX_EVENTS + 111))
+    for _ in range(MAX_EVENTS + 1):
+        log.publish(MessageStart())
+    with pytest.raises(SlowReader):
+        await reader.batch()
+
+
+async def test_one_event_however_large_drops_no_reader_that_keeps_up() -> None:
+    log = EventLog("s")
+    reader = listen(log)
+    large = FileChange("a", "x" * MAX_BYTES, "y" * MAX_BYTES)
+    for _ in range(2):
+        log.publish(
+            ToolComplete(tool_call_id="1", name="n", args={}, result="", outcome="ok", duration=0.0, changes=(large,))
+        )
+        assert len(await reader.batch()) == 1
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        UserMessageAdded(row_id=1, parts=(ImagePart("data:" + "x" * 100_000), TextPart("hi"))),
+        MessageComplete(status="complete", text="x" * 100_000),
+        MessageInterim(text="x" * 100_000, row_id=1),
+        StepDone(step=1, row_id=1, usage=Usage(), reasoning="x" * 100_000),
+        ToolStart(tool_call_id="1", name="n", args={"a": [{"b": "x" * 100_000}]}, label=""),
+        QueueChanged(texts=("x" * 100_000,)),
+        SteerQueued(text="x" * 100_000),
+        ApprovalRequest(
+            question=Approval(
+                id="1",
+                turn_id="t",
+                tool="n",
+                command="",
+                description="",
+                changes=(FileChange("a", None, "x" * 100_000),),
+            )
+        ),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+async def test_whatever_an_event_holds_counts_for_the_bounds(event: Event) -> None:
+    assert 100_000 < weight_of(event) < 101_000
+
+
+async def test_a_closed_log_publishes_nothing() -> None:
+    log = EventLog("s")
+    reader = listen(log)
+    log.publish(MessageStart())
+    log.close()
+    log.publish(MessageStart())
+    assert [event.seq for event in await read(reader)] == [1]
+    assert log.cursor == f"{log.epoch}:1"
 
 
 async def test_a_closed_log_ends_its_readers_after_what_waits() -> None:
