@@ -7,11 +7,13 @@ import threading
 import anyio
 import pytest
 from core_world import Bench, MakeBench
+from faulty_store import FaultyStore
 from hermes_core import AIAgent
-from hermes_core.commands import AnswerApprovals
-from hermes_core.errors import InvalidInput, TurnFailed
+from hermes_core.commands import AnswerApprovals, Interrupt
+from hermes_core.errors import InvalidInput, StoreError, TurnFailed
 from hermes_core.events import ApprovalRequest, Event, MessageComplete, MessageDelta
 from hermes_core.messages import AssistantMessage
+from hermes_core.store.memory import MemoryStore
 from hermes_core.testing import Stall, Think, answer, call, refusal
 
 pytestmark = pytest.mark.anyio
@@ -117,6 +119,115 @@ async def test_leaving_the_stream_early_interrupts_the_turn(bench: MakeBench) ->
         kept = agent.session.transcript.messages[-1]
         assert isinstance(kept, AssistantMessage)
         assert (kept.text, kept.finish, agent.session.state) == ("Hel", "interrupted", "idle")
+
+
+async def test_a_caller_that_is_gone_before_its_message_was_stored_leaves_no_turn_behind(bench: MakeBench) -> None:
+    store = FaultyStore()
+    async with bench(answer(Stall(), "x"), store=store) as world, agent_of(world) as agent:
+        session = await agent.start()
+        gate = store.hold("append")
+
+        async def converse() -> None:
+            async for _ in agent.stream("hi"):
+                pass
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(converse)
+            await store.reached["append"].wait()
+            tasks.cancel_scope.cancel()
+            gate.set()
+        assert session.state == "idle"
+
+
+async def test_a_message_that_an_interrupt_takes_out_of_the_queue_is_told_as_interrupted(bench: MakeBench) -> None:
+    """It never begins, so no turn of its own tells: whoever waits for it must not wait for ever."""
+    async with bench(answer(Stall(), "x")) as world, agent_of(world) as agent:
+        session = await agent.start()
+        ends: list[MessageComplete] = []
+
+        async def converse(text: str) -> None:
+            ends.extend([event async for event in agent.stream(text) if isinstance(event, MessageComplete)])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(converse, "1")
+            await world.model.wait_for_stall()
+            tasks.start_soon(converse, "2")
+            while not session.snapshot().queue:
+                await anyio.lowlevel.checkpoint()
+            await session.dispatch(Interrupt())
+        assert [end.status for end in ends] == ["interrupted", "interrupted"]
+        assert len({end.turn_id for end in ends}) == 2
+
+
+async def test_a_turn_is_told_to_the_callbacks_once_however_many_wait(bench: MakeBench) -> None:
+    async with bench(answer("Hel", Stall(), "lo"), answer("two")) as world:
+        seen: list[str] = []
+        async with agent_of(world, stream_delta_callback=seen.append) as agent:
+
+            async def converse(text: str) -> None:
+                async for _ in agent.stream(text):
+                    pass
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(converse, "1")
+                await world.model.wait_for_stall()
+                tasks.start_soon(converse, "2")
+                while not agent.session.snapshot().queue:
+                    await anyio.lowlevel.checkpoint()
+                world.model.release()
+        assert "".join(seen) == "Hellotwo"
+
+
+async def test_a_clarification_that_comes_too_late_does_no_harm(bench: MakeBench) -> None:
+    thinking, thought = threading.Event(), threading.Event()
+
+    def clarify(question: str, choices: list[str]) -> str:
+        thinking.set()
+        thought.wait(30)
+        return "blue"
+
+    async with bench(answer(call("clarify", question="Which colour?")), answer("next")) as world:
+        async with agent_of(world, clarify_callback=clarify) as agent:
+            ends: list[MessageComplete] = []
+
+            async def converse() -> None:
+                ends.extend([event async for event in agent.stream("hi") if isinstance(event, MessageComplete)])
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(converse)
+                await anyio.to_thread.run_sync(thinking.wait, 30)
+                await agent.session.dispatch(Interrupt())
+                thought.set()
+            assert [end.status for end in ends] == ["interrupted"]
+
+
+async def test_an_agent_that_cannot_open_its_store_says_so_each_time_and_leaves_no_thread(bench: MakeBench) -> None:
+    class Locked(MemoryStore):
+        async def open(self) -> None:
+            raise StoreError("the file is locked")
+
+    async with bench(store=Locked()) as world:
+
+        def program() -> None:
+            agent = agent_of(world)
+            for _ in range(2):
+                with pytest.raises(StoreError, match="locked"):
+                    agent.chat("hi")
+
+        await anyio.to_thread.run_sync(program)
+        assert not [thread for thread in threading.enumerate() if "portal" in thread.name.lower()]
+
+
+async def test_two_threads_that_begin_at_once_share_one_conversation(bench: MakeBench) -> None:
+    async with bench() as world:
+        agent = agent_of(world)
+        async with anyio.create_task_group() as tasks:
+            for text in ("[[echo one]]", "[[echo two]]"):
+                tasks.start_soon(anyio.to_thread.run_sync, agent.chat, text)
+        rows = await anyio.to_thread.run_sync(lambda: len(agent.session.rows))
+        await anyio.to_thread.run_sync(agent.close)
+        assert rows == 4
+        assert not [thread for thread in threading.enumerate() if "portal" in thread.name.lower()]
 
 
 async def test_a_named_session_goes_on_in_a_second_agent(bench: MakeBench) -> None:

@@ -7,6 +7,7 @@ which ends with `close`. Asynchronous programs write `async with AIAgent(...) as
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from typing import TYPE_CHECKING, Any, Self
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 import msgspec
 
+from hermes_core import ids
 from hermes_core.agent_callbacks import Callbacks
 from hermes_core.agent_history import from_openai, to_openai
 from hermes_core.commands import EditMode, Interrupt, Steer, Submit
@@ -21,7 +23,7 @@ from hermes_core.config.config import load_config
 from hermes_core.config.settings import Config
 from hermes_core.content import TextPart
 from hermes_core.errors import HermesError, InvalidInput, TurnFailed
-from hermes_core.events import Event, MessageComplete, StepDone
+from hermes_core.events import Event, MessageComplete, QueueChanged, StepDone
 from hermes_core.messages import Message
 from hermes_core.models.provider import ApiMode
 from hermes_core.runtime import Runtime
@@ -111,6 +113,7 @@ class AIAgent:
         self._async_stack = AsyncExitStack()
         self._sync_stack = ExitStack()
         self._portal: BlockingPortal | None = None
+        self._lock = threading.Lock()
 
     # -- asynchronous programs
 
@@ -159,20 +162,23 @@ class AIAgent:
         Leaving the loop early interrupts the turn. Raises InvalidInput, NoModelError, StoreError.
         """
         session = await self.start()
-        turn_id = ""
+        turn_id = ids.turn_id()  # known beforehand: leaving while the message is being stored ends the turn too
         ended = False
         with session.subscribe() as events:
             try:
-                turn_id = (await session.dispatch(self._submit(message, system))).turn_id
+                await session.dispatch(self._submit(message, system, turn_id))
                 async for event in events:
-                    await self._callbacks.call(event, session)
+                    if isinstance(event, QueueChanged) and turn_id in event.dropped:
+                        event = _never_begun(event, turn_id)
+                    if event.turn_id in {"", turn_id}:
+                        await self._callbacks.call(event, session)
                     if event.turn_id == turn_id:
                         ended = isinstance(event, MessageComplete)
                         yield event
                         if ended:
                             return
             finally:
-                if turn_id and not ended:
+                if not ended and not session.closed:
                     with anyio.CancelScope(shield=True):
                         await session.dispatch(Interrupt(turn_id))
 
@@ -227,12 +233,16 @@ class AIAgent:
     # -- how it is done
 
     def _loop(self) -> BlockingPortal:
-        if self._portal is None:
-            from anyio.from_thread import start_blocking_portal
+        with self._lock:
+            if self._portal is None:
+                from anyio.from_thread import start_blocking_portal
 
-            self._portal = self._sync_stack.enter_context(start_blocking_portal("asyncio"))
-            self._sync_stack.enter_context(self._portal.wrap_async_context_manager(self))
-        return self._portal
+                with ExitStack() as opening:  # what does not open leaves no thread behind
+                    portal = opening.enter_context(start_blocking_portal("asyncio"))
+                    opening.enter_context(portal.wrap_async_context_manager(self))
+                    self._sync_stack = opening.pop_all()
+                self._portal = portal
+            return self._portal
 
     async def _converse(self, message: str, system: str, history: Sequence[dict[str, Any]] | None) -> dict[str, Any]:
         session = await self.start(from_openai(history or ()))
@@ -258,13 +268,14 @@ class AIAgent:
             "session_id": session.stored_id,
         }
 
-    def _submit(self, message: str, system: str) -> Submit:
+    def _submit(self, message: str, system: str, turn_id: str) -> Submit:
         return Submit(
             parts=(TextPart(message),) if message else (),
             busy="queue",
             system="\n\n".join(text for text in (self._system, system) if text),
             max_tokens=self._max_tokens,
             reasoning_effort=self._effort,
+            turn_id=turn_id,
         )
 
     def _tool_names(self, runtime: Runtime) -> list[str] | None:
@@ -280,6 +291,19 @@ class AIAgent:
             for tool in runtime.tools.values()
             if (enabled is None or tool.toolset in enabled) and tool.toolset not in disabled
         ]
+
+
+def _never_begun(dropped: QueueChanged, turn_id: str) -> MessageComplete:
+    """Return the end of a turn that an interrupt took out of the queue: no event of its own tells."""
+    return MessageComplete(
+        status="interrupted",
+        code="interrupted",
+        finish="interrupted",
+        turn_id=turn_id,
+        session_id=dropped.session_id,
+        seq=dropped.seq,
+        time=dropped.time,
+    )
 
 
 def _configured(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from hermes_core.commands import AnswerQuestion
+from hermes_core.errors import QuestionNotOpen, SessionClosed
 from hermes_core.events import (
     ApprovalRequest,
     ClarifyRequest,
@@ -80,4 +82,6 @@ class Callbacks(msgspec.Struct, frozen=True, kw_only=True):
         return ClarifyAnswer(answers)
 
     async def _answer(self, session: Session, request_id: str, answer: Answer) -> None:
-        await session.dispatch(AnswerQuestion(request_id, answer))
+        # Late where the turn was stopped, or the time was over, while the program thought about it.
+        with contextlib.suppress(QuestionNotOpen, SessionClosed):
+            await session.dispatch(AnswerQuestion(request_id, answer))
