@@ -70,6 +70,10 @@ class Connections:
     def _accept(self, tasks: TaskGroup, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._open) < self._limit:
             self._full = False
+            accepted: socket.socket = writer.get_extra_info("socket")
+            if accepted.family in (socket.AF_INET, socket.AF_INET6):
+                # asyncio does this only where the listening socket was made with the number of the protocol.
+                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             tasks.start_soon(self._run, reader, writer)
             return
         if not self._full:
