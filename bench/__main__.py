@@ -30,7 +30,7 @@ class Size(msgspec.Struct, frozen=True):
     deltas: int = 20_000
 
 
-SHORT = Size(starts=5, rounds=3, requests=256, paced=30)
+SHORT = Size(starts=5, rounds=3, requests=256, paced=25)
 FULL = Size(starts=15, rounds=7, requests=2_000, paced=100)
 
 

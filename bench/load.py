@@ -13,6 +13,7 @@ from bench.figures import Figure, Figures, WrongContent, share
 from bench.http import Client
 
 CLIENTS = 64
+ALONE = 50
 STREAMS = 200
 GAP = 0.02
 
@@ -29,6 +30,7 @@ async def measure_load(figures: Figures, base_url: str, rounds: int, requests: i
             took = perf_counter() - begun
             figures.add(Figure(f"HTTP: requests per second, {CLIENTS} clients", "1/s", ">= 300"), requests / took)
             figures.add(Figure("HTTP: CPU per request", "ms", "<= 3.3"), (server.cpu - cpu) * 1000 / requests)
+        await _alone(figures, port)
         for _ in range(rounds):
             direct = await _streams(direct_port, deltas)
             through = await _streams(port, deltas)
@@ -43,13 +45,29 @@ async def _answers(port: int, requests: int) -> None:
     async def ask_on() -> None:
         async with Client(port, KEY) as client:
             for number in numbers:
-                answer = await client.ask(f"[[echo answer {number}.]]")
-                if b"answer %d." % number not in answer:
-                    raise WrongContent(f"request {number} was answered with {answer[:200]}")
+                await _checked(client, number)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(CLIENTS):
             tasks.start_soon(ask_on)
+
+
+async def _alone(figures: Figures, port: int) -> None:
+    """Ask one by one on one connection: whatever waits for a timer shows here, and nowhere under load."""
+    async with Client(port, KEY) as client:
+        took: list[float] = []
+        for number in range(ALONE):
+            begun = perf_counter()
+            await _checked(client, number)
+            took.append((perf_counter() - begun) * 1000)
+    figures.add(Figure("HTTP: one short answer, alone, p50", "ms"), share(took, 0.5))
+    figures.add(Figure("HTTP: one short answer, alone, p99", "ms"), share(took, 0.99))
+
+
+async def _checked(client: Client, number: int) -> None:
+    answer = await client.ask(f"[[echo answer {number}.]]")
+    if b"answer %d." % number not in answer:
+        raise WrongContent(f"request {number} was answered with {answer[:200]}")
 
 
 async def _streams(port: int, deltas: int) -> list[list[float]]:
