@@ -22,6 +22,7 @@ from hermes_core.events import (
     MessageDelta,
     SessionInfo,
     ToolComplete,
+    ToolProgress,
     ToolStart,
 )
 from hermes_core.messages import AssistantMessage, ToolMessage, UserMessage
@@ -34,6 +35,7 @@ from hermes_core.session.transcript import NOT_BEGUN_RESULT
 from hermes_core.testing import Call, Stall, answer, call
 from hermes_core.tools.builtin import builtin_tools
 from hermes_core.tools.tool import Tool, ToolContext, ToolResult
+from hermes_core.turn import progress
 from session_steps import end_of, prompt, roles, turn
 
 pytestmark = pytest.mark.anyio
@@ -351,6 +353,28 @@ async def test_arguments_nested_too_deeply_are_a_result_the_model_can_read(bench
         end = end_of(await turn(session, "hi"))
         assert (end.status, end.text) == ("complete", "I see.")
         assert results(session) == [("say", "error")]
+
+
+async def test_a_secret_that_comes_in_pieces_is_masked_all_the_same(
+    bench: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HA-154: no piece is shown before it is known not to be one."""
+    monkeypatch.setattr(progress, "INTERVAL", 0)
+
+    async def run(args: SayArgs, context: ToolContext) -> ToolResult:
+        for piece in ("it is key-", "of-the-", "test. And key-of"):
+            context.progress(piece)
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+        return ToolResult("done")
+
+    tool = Tool(name="odd", description="odd", args=SayArgs, run=run, toolset="test")
+    async with bench(answer(call("odd")), answer("done")) as world:
+        async with Runtime(world.config, world.store, tools=[tool]) as runtime:
+            events = await turn(await runtime.create(source="test"), "hi")
+        pieces = [event.text for event in events if isinstance(event, ToolProgress)]
+        assert "".join(pieces) == "it is [secret]. And key-of"
+        assert pieces[0] == "it is "
 
 
 # -- approvals and the store -------------------------------------------------------------------------

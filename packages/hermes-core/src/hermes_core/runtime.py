@@ -17,7 +17,7 @@ from hermes_core import ids
 from hermes_core.commands import EditMode
 from hermes_core.config.config import load_config
 from hermes_core.config.env import child_env
-from hermes_core.config.redaction import redact, secrets_of
+from hermes_core.config.redaction import begun, redact, secrets_of
 from hermes_core.config.settings import Config
 from hermes_core.errors import InvalidInput, SessionClosed, SessionNotFound
 from hermes_core.messages import Message
@@ -189,6 +189,10 @@ class Runtime:
     def mask(self, text: str) -> str:
         """Return `text` with every secret that the configuration knows made unreadable."""
         return redact(text, self._secrets)
+
+    def secret_begun(self, text: str) -> int:
+        """Return how many characters at the end of `text` may be the beginning of a secret, with the rest to come."""
+        return begun(text, self._secrets)
 
     async def warm(self) -> None:
         """Load what the first turn needs, so that its first answer is not late. Never fails: the turn will tell."""

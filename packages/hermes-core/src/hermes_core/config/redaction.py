@@ -63,6 +63,15 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
+def begun(text: str, secrets: Iterable[str]) -> int:
+    """Return how many characters at the end of `text` may be the beginning of a known secret."""
+    found = 0
+    for secret in secrets:
+        longest = range(min(len(secret) - 1, len(text)), found, -1)
+        found = next((length for length in longest if text.endswith(secret[:length])), found)
+    return found
+
+
 def redact_settings(value: Any, secrets: Iterable[str]) -> Any:
     """Return a copy of a settings document in which secret keys and known secrets are masked; for people's eyes.
 

@@ -22,6 +22,10 @@ class SessionHost(Protocol):
         """Return `text` with every known secret made unreadable."""
         ...
 
+    def secret_begun(self, text: str) -> int:
+        """Return how many characters at the end of `text` may be the beginning of a secret."""
+        ...
+
     @property
     def models(self) -> ModelSource:
         """Where its turns get their models from."""

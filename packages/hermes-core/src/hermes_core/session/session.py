@@ -337,6 +337,7 @@ class Session:
             grants=SessionGrants(host.store),
             env=host.child_env,
             mask=host.mask,
+            secret_begun=host.secret_begun,
             files=SeenFiles(),
             processes=BackgroundProcesses(tasks),
             todos=[],

@@ -40,15 +40,22 @@ class ProgressFeed:
         while True:
             await self._wake.wait()
             self._wake = anyio.Event()
-            self.flush()
+            self._show(last=False)
             await anyio.sleep(INTERVAL)
 
     def flush(self) -> None:
-        """Publish what waits."""
-        if not self._waiting:
-            return
+        """Publish all that waits; nothing is to follow."""
+        self._show(last=True)
+
+    def _show(self, *, last: bool) -> None:
         text = self._bench.mask(clean("".join(self._waiting)))
         self._waiting.clear()
-        self._bench.publish(
-            ToolProgress(tool_call_id=self._call.id, name=self._call.name, text=text, turn_id=self._turn_id)
-        )
+        # What may be the beginning of a secret waits for the rest: no part of it is told apart from the other.
+        held = 0 if last else self._bench.secret_begun(text)
+        if held:
+            self._waiting.append(text[-held:])
+            text = text[:-held]
+        if text:
+            self._bench.publish(
+                ToolProgress(tool_call_id=self._call.id, name=self._call.name, text=text, turn_id=self._turn_id)
+            )

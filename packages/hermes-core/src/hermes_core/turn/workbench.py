@@ -65,6 +65,8 @@ class Workbench(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     mask: Callable[[str], str]
     """Makes known secrets unreadable in what tools print: it goes to the model, to clients and into the store."""
+    secret_begun: Callable[[str], int]
+    """How many characters at the end of a text may be the beginning of a secret."""
     files: SessionFiles
     processes: Processes
     todos: list[TodoItem]
