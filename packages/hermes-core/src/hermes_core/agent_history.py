@@ -13,22 +13,33 @@ from hermes_core.messages import AssistantMessage, Message, NoteMessage, ToolCal
 def from_openai(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
     """Return the messages as a transcript. System messages are left out: they are not part of a conversation.
 
-    Raises InvalidInput naming the message that cannot be read.
+    Raises InvalidInput naming the message that cannot be read, or that stands where no provider takes it.
     """
     read: list[Message] = []
+    waiting: list[str] = []
+    where = "conversation_history"
     for index, message in enumerate(messages):
         where = f"conversation_history[{index}]"
+        if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - programs give anything
+            raise InvalidInput(f"{where} is not a message.", where)
         role = message.get("role")
+        if (role == "tool") != bool(waiting) or (waiting and message.get("tool_call_id") != waiting.pop(0)):
+            raise InvalidInput(
+                f"{where} is out of place: after calls of tools come their results, in the order of the calls.", where
+            )
         if role == "user":
             read.append(UserMessage(parts=_parts(message.get("content"), where)))
         elif role == "assistant":
             calls = tuple(_call(call, where) for call in message.get("tool_calls") or ())
+            waiting = [call.id for call in calls]
             read.append(AssistantMessage(text=_text(message.get("content")), tool_calls=calls))
         elif role == "tool":
             name = str(message.get("name", "tool"))
             read.append(ToolMessage(str(message.get("tool_call_id", "")), name, _text(message.get("content"))))
         elif role not in {"system", "developer"}:
             raise InvalidInput(f"{where} has the unknown role {role!r}.", f"{where}.role")
+    if waiting:
+        raise InvalidInput(f"{where}: the call {waiting[0]!r} has no result.", where)
     return read
 
 
@@ -60,12 +71,14 @@ def _parts(content: Any, where: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
     parts: list[Part] = []
-    for part in cast("list[Any]", content) if isinstance(content, list) else ():
-        kind: Any = cast("dict[str, Any]", part).get("type") if isinstance(part, dict) else None
-        if kind == "text":
-            parts.append(TextPart(str(part["text"])))
-        elif kind == "image_url":
-            parts.append(ImagePart(str(part["image_url"]["url"])))
+    try:
+        for part in cast("list[Any]", content) if isinstance(content, list) else ():
+            if part["type"] == "text":
+                parts.append(TextPart(str(part["text"])))
+            elif part["type"] == "image_url":
+                parts.append(ImagePart(str(part["image_url"]["url"])))
+    except (KeyError, TypeError) as error:
+        raise InvalidInput(f"{where} has a part that cannot be read.", f"{where}.content") from error
     if not parts:
         raise InvalidInput(f"{where} has no content.", f"{where}.content")
     return tuple(parts)
