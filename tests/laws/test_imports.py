@@ -15,6 +15,7 @@ CORE = {"hermes_core", "run_agent"}
 TRANSPORTS = {"hermes_acp", "hermes_tui_gateway", "hermes_api"}
 HEAVY = {
     "openai",
+    "aiohttp",
     "mcp",
     "jsonschema",
     "jsonrpcserver",

