@@ -38,6 +38,18 @@ def test_one_variable_changes_and_every_other_line_stays(hermes_home: Path) -> N
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_lines_that_hold_no_variable_are_named_by_number_and_never_shown(
+    hermes_home: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hermes_home.mkdir()
+    (hermes_home / ".env").write_text("A=1\n\n\nBROKEN sk-secret\nexport B=two\nC\n# note\nD='sk-unclosed\n")
+    assert read_env(hermes_home) == {"A": "1", "B": "two"}
+    assert caplog.messages == [
+        f"{hermes_home / '.env'}, line {number} is no NAME=value and is ignored." for number in (4, 8)
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_variable_is_taken_out(hermes_home: Path) -> None:
     set_env(hermes_home, "A", "1")
     set_env(hermes_home, "B", "2")

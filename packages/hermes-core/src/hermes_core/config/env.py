@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes_core.config.home import ENV_NAME, read_text, write_lock, write_private
 from hermes_core.config.redaction import is_secret_name
 from hermes_core.config.settings import Config
 from hermes_core.errors import InvalidInput
 
+if TYPE_CHECKING:
+    from dotenv.parser import Original
+
+log = logging.getLogger(__name__)
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
 MAX_VALUE = 32 * 1024
@@ -22,10 +28,21 @@ def read_env(home: Path) -> dict[str, str]:
         return {}
     from io import StringIO
 
-    from dotenv import dotenv_values
+    from dotenv.parser import parse_stream
 
-    found = dotenv_values(stream=StringIO(text.removeprefix("\ufeff")), interpolate=False)
-    return {name: value for name, value in found.items() if value is not None}
+    found: dict[str, str] = {}
+    for binding in parse_stream(StringIO(text.removeprefix("\ufeff"))):
+        if binding.error:  # the line itself is not told: it may hold a key
+            log.warning("%s, line %d is no NAME=value and is ignored.", home / ENV_NAME, _line(binding.original))
+        elif binding.key is not None and binding.value is not None:
+            found[binding.key] = binding.value
+    return found
+
+
+def _line(original: Original) -> int:
+    """Return the line of a piece, whose text may begin with the blank lines before it."""
+    text = original.string
+    return original.line + text[: len(text) - len(text.lstrip())].count("\n")
 
 
 def set_env(home: Path, name: str, value: str | None) -> None:
