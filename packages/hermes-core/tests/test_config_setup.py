@@ -42,6 +42,8 @@ async def test_a_server_of_ones_own_is_tried_once_and_written_down(hermes_home: 
     async with ScriptedModel() as model:
         person = Person("99", "x", OTHER, "no address", model.base_url, SECRET, "", "my-model")
         assert await person.sets_up() == 0
+        assert person.shown.count(f"A number from 1 to {OTHER} is expected.") == 2
+        assert person.shown.count("An address begins with http:// or https://.") == 1
         assert len(model.requests) == 1
         assert model.headers[0]["authorization"] == f"Bearer {SECRET}"
         models = Models(load_config())

@@ -19,6 +19,7 @@ from hermes_core.models.provider import Endpoint
 Ask = Callable[[str], str]
 
 CUSTOM_KEY_ENV = "CUSTOM_API_KEY"
+SERVER_PROMPT = "Its address, such as http://127.0.0.1:8000/v1: "
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -69,9 +70,9 @@ def _choose(config: Config, ask: Ask, ask_secret: Ask, say: Callable[[str], None
     for number, entry in enumerate(PROVIDERS, 1):
         say(f"  {number:>2}. {entry.title}{'  (its key is there)' if key_for(entry, config.environ) else ''}")
     say(f"  {len(PROVIDERS) + 1:>2}. Another server that speaks the OpenAI API")
-    number = _number(ask, "Provider, by its number: ", len(PROVIDERS) + 1)
+    number = _number(ask, say, "Provider, by its number: ", len(PROVIDERS) + 1)
     if number > len(PROVIDERS):
-        return _choose_server(ask, ask_secret)
+        return _choose_server(ask, ask_secret, say)
     return _choose_known(config, PROVIDERS[number - 1], ask, ask_secret)
 
 
@@ -87,10 +88,11 @@ def _choose_known(config: Config, entry: KnownProvider, ask: Ask, ask_secret: As
     return Chosen(entry.name, model, entry.base_url, key, env if key != kept else "")
 
 
-def _choose_server(ask: Ask, ask_secret: Ask) -> Chosen:
-    base_url = ""
+def _choose_server(ask: Ask, ask_secret: Ask, say: Callable[[str], None]) -> Chosen:
+    base_url = ask(SERVER_PROMPT).strip()
     while not base_url.startswith(("http://", "https://")):
-        base_url = ask("Its address, such as http://127.0.0.1:8000/v1: ").strip()
+        say("An address begins with http:// or https://.")
+        base_url = ask(SERVER_PROMPT).strip()
     key = ask_secret("Its key (empty: none): ").strip()
     return Chosen(CUSTOM, _required(ask, "Model: ", ""), base_url, key, CUSTOM_KEY_ENV if key else "")
 
@@ -138,11 +140,12 @@ def _required(ask: Ask, prompt: str, default: str) -> str:
     return typed
 
 
-def _number(ask: Ask, prompt: str, most: int) -> int:
+def _number(ask: Ask, say: Callable[[str], None], prompt: str, most: int) -> int:
     while True:
         typed = ask(prompt).strip()
-        if typed.isascii() and typed.isdigit() and 0 < int(typed) <= most:
+        if typed.isascii() and typed.isdigit() and len(typed) < 4 and 0 < int(typed) <= most:
             return int(typed)
+        say(f"A number from 1 to {most} is expected.")
 
 
 def _say(line: str) -> None:
