@@ -221,8 +221,9 @@ class Models:
             if server.locked
         )
         return (
-            f"{what}{locked} Run `hermes setup`, or put a key such as OPENROUTER_API_KEY, ANTHROPIC_API_KEY or "
-            f"OPENAI_API_KEY into {self._env_file}, or start Ollama or LM Studio. {WEIGHTS_ADVICE}"
+            f"{what}{locked} Run `hermes setup` (or `hermes-acp --setup`), or put a key such as OPENROUTER_API_KEY, "
+            f"ANTHROPIC_API_KEY or OPENAI_API_KEY into {self._env_file}, or start Ollama or LM Studio. "
+            f"{WEIGHTS_ADVICE}"
         )
 
     @property
