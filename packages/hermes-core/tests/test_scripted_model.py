@@ -221,6 +221,16 @@ async def test_as_a_process_it_prints_its_address_first_reads_its_script_and_end
     assert joined(reply.text) == "From a file"
 
 
+async def test_the_process_says_in_one_sentence_that_its_port_is_taken() -> None:
+    async with ScriptedModel() as first:
+        port = first.base_url.removesuffix("/v1").rpartition(":")[2]
+        command = [sys.executable, "-W", "error", "-m", "hermes_core.testing.model_server", "--port", port]
+        done = await anyio.run_process(command, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode().startswith(f"The scripted model cannot listen on port {port}: ")
+    assert done.stderr.count(b"\n") == 1
+
+
 async def test_a_fake_clock_wakes_sleepers_at_their_own_time() -> None:
     clock = FakeClock(start=1000.0)
     woken: list[tuple[str, float]] = []

@@ -37,6 +37,9 @@ def main() -> None:
     options = parser.parse_args()
     script = msgspec.json.decode(options.script.read_bytes(), type=Script) if options.script else Script()
 
+    if not 0 <= options.port < 65536:
+        parser.error("argument --port: a number from 0 to 65535 is expected")
+
     async def until_signal() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(serve, script, options.port)
@@ -44,7 +47,10 @@ def main() -> None:
                 async for _ in signals:
                     tasks.cancel_scope.cancel()
 
-    anyio.run(until_signal)
+    try:
+        anyio.run(until_signal)
+    except* OSError as errors:
+        sys.exit(f"The scripted model cannot listen on port {options.port}: {errors.exceptions[0]}")
 
 
 if __name__ == "__main__":

@@ -70,11 +70,12 @@ class ScriptedModel:
     # -- life ----------------------------------------------------------------------------------
 
     async def __aenter__(self) -> ScriptedModel:
-        self._tasks: TaskGroup = anyio.create_task_group()
-        await self._tasks.__aenter__()
         loop = asyncio.get_running_loop()
+        # Before the tasks: a port that is taken must leave nothing open behind it.
         self._server = await loop.create_server(self._connection, "127.0.0.1", self._port, backlog=1024)
         self._port = self._server.sockets[0].getsockname()[1]
+        self._tasks: TaskGroup = anyio.create_task_group()
+        await self._tasks.__aenter__()
         return self
 
     async def __aexit__(
