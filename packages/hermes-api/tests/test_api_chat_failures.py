@@ -161,7 +161,7 @@ async def test_a_client_that_reads_nothing_is_dropped_and_its_turn_interrupted(
     """A reader that stalls holds neither the turn nor memory."""
     monkeypatch.setattr("hermes_api.sse.STALL_SECONDS", 0.2)
     monkeypatch.setattr("hermes_api.sse.KEEPALIVE_SECONDS", 0.1)
-    text = "[[text n=20000 size=4000]] [[stall]]"
+    text = "[[text n=5000 size=4000]] [[stall]]"
     async with api_server(hermes_home) as api:
         body = b'{"messages":[{"role":"user","content":"%b"}],"stream":true}' % text.encode()
         request = (

@@ -114,7 +114,7 @@ class Sessions:
         """Return a new session that begins with the history."""
         stored_id = asked.stored_id
         if not stored_id:
-            stored_id = await self._free_id(asked)
+            stored_id = _new_id(asked.conversation)
             await stack.enter_async_context(self._door(stored_id))
         session = await self._runtime.create(
             source="api",
@@ -126,19 +126,6 @@ class Sessions:
         )
         stack.push_async_callback(self._close, session)
         return session
-
-    async def _free_id(self, asked: Asked) -> str:
-        """Return an id for a new session: told by its first words, and by chance as well if that one is taken."""
-        said = f"{asked.conversation.system}\n{asked.conversation.first_text}"
-        stored_id = "api-" + sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        taken = (
-            asked.ephemeral
-            or stored_id in self._doors
-            or self._runtime.find(stored_id) is not None
-            or await self._runtime.store.session(stored_id) is not None
-            or stored_id in self._doors  # taken while we looked
-        )
-        return f"{stored_id}-{secrets.token_hex(4)}" if taken else stored_id
 
     @contextlib.asynccontextmanager
     async def _door(self, stored_id: str) -> AsyncGenerator[None]:
@@ -157,6 +144,13 @@ class Sessions:
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             if session.log.readers == 0 and session.state == "idle":
                 await self._runtime.close_session(session, "api_turn_done")
+
+
+def _new_id(conversation: Conversation) -> str:
+    """Return an id for a new session: told by its first words, so that a person sees what belongs together, and by
+    chance, so that it is free without asking the store."""
+    said = f"{conversation.system}\n{conversation.first_text}"
+    return f"api-{sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}-{secrets.token_hex(4)}"
 
 
 def _check_owner(owner: str, asking: str, stored_id: str) -> None:
