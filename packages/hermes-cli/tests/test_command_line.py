@@ -37,6 +37,37 @@ async def test_an_unknown_command_is_named(hermes: Hermes) -> None:
     assert b"frobnicate" in wrong.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("hello",), ("what is new",), ("chat", "hello"), ("chat", "-q", "what", "is", "new"), ("-q", "what", "is", "new")],
+    ids=" ".join,
+)
+async def test_a_message_without_its_flag_or_quotes_is_told_where_it_goes(
+    hermes: Hermes, words: tuple[str, ...]
+) -> None:
+    refused = await hermes.run(*words)
+    assert (refused.returncode, refused.stdout) == (Exit.USAGE, b"")
+    assert b'hermes chat -q "What is new?"' in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("-z", "hi", "-q", "ho"), "-z and -q"),
+        (("-z", "hi", "doctor"), "`doctor`"),
+        (("-q", "hi", "sessions", "list"), "`sessions`"),
+        (("-c", "-r", "x", "-q", "hi"), "--resume and --continue"),
+    ],
+    ids=" ".join,
+)
+async def test_flags_that_contradict_each_other_are_named(hermes: Hermes, words: tuple[str, ...], named: str) -> None:
+    refused = await hermes.run(*words)
+    assert (refused.returncode, refused.stdout) == (Exit.USAGE, b"")
+    assert refused.stderr.startswith(b"hermes: ")
+    assert named in refused.stderr.decode()
+    assert not hermes.home.exists()
+
+
 async def test_the_chat_without_a_terminal_says_what_to_type_instead(hermes: Hermes) -> None:
     """HA-054: what needs a person does not wait for one that cannot be there."""
     refused = await hermes.run()

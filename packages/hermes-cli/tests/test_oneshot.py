@@ -163,6 +163,35 @@ async def test_settings_that_cannot_be_read_are_named(hermes: Hermes) -> None:
     assert b"Traceback" not in failed.stderr
 
 
+async def test_a_folder_that_was_removed_is_a_usage_error(hermes: Hermes, tmp_path: Path) -> None:
+    hermes.folder = tmp_path / "gone"
+    hermes.folder.mkdir()
+    command = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    async with ScriptedModel() as model:
+        hermes.answered_by(model)
+        done = await anyio.run_process(
+            ["sh", "-c", command, "sh", str(hermes.folder), *HERMES, "-z", "Hello"], check=False
+        )
+        elsewhere = await anyio.run_process(
+            [
+                "sh",
+                "-c",
+                f"mkdir -p $1; {command}",
+                "sh",
+                str(hermes.folder),
+                *HERMES,
+                "--cwd",
+                str(tmp_path),
+                "-z",
+                "Hi",
+            ],
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (Exit.USAGE, b"")
+    assert done.stderr == b"hermes: This folder has been removed; go to another one, or name one with --cwd.\n"
+    assert (elsewhere.returncode, elsewhere.stdout) == (Exit.OK, b"ok\n")
+
+
 async def test_an_empty_message_is_a_usage_error(hermes: Hermes) -> None:
     assert (await hermes.run("-z", "  ")).returncode == Exit.USAGE
     assert (await hermes.run("chat", "-q", "-", stdin=b"\n")).returncode == Exit.USAGE

@@ -50,6 +50,22 @@ async def test_a_change_that_would_break_the_settings_is_taken_back(hermes: Herm
     assert config_of(hermes) == before
 
 
+async def test_a_refused_first_change_leaves_no_file(hermes: Hermes) -> None:
+    failed = await hermes.run("config", "set", "agent.max_turns", "many")
+    assert failed.returncode == Exit.FAILED
+    assert not (hermes.home / "config.yaml").exists()
+
+
+async def test_a_key_by_the_name_of_its_variable_is_kept_where_it_counts(hermes: Hermes) -> None:
+    done = await hermes.run("config", "set", "OPENROUTER_API_KEY", SECRET)
+    assert done.returncode == Exit.OK
+    assert str(hermes.home / ".env") in done.stderr.decode()
+    assert SECRET not in done.stderr.decode()
+    assert not (hermes.home / "config.yaml").exists()
+    assert load_config(hermes.home, {}).environ["OPENROUTER_API_KEY"] == SECRET
+    assert (await hermes.run("config", "get", "OPENROUTER_API_KEY")).stdout == b"[secret]\n"
+
+
 async def test_broken_settings_can_be_mended(hermes: Hermes) -> None:
     hermes.home.mkdir()
     (hermes.home / "config.yaml").write_text("agent: {max_turns: many}\n")
@@ -188,3 +204,25 @@ async def test_the_doctor_reads_on_after_broken_settings(hermes: Hermes, tmp_pat
     assert found.returncode == Exit.FAILED
     assert "✗ settings" in found.stdout.decode()
     assert "line" in found.stdout.decode()
+
+
+@pytest.mark.parametrize("below", ["", "deep/er"])
+async def test_the_doctor_sees_a_home_that_can_never_be(hermes: Hermes, tmp_path: Path, below: str) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    found = await hermes.run("doctor", env={"HERMES_HOME": str(file / below)})
+    told = found.stdout.decode()
+    assert found.returncode == Exit.FAILED
+    assert "✗ home" in told
+    assert "Set HERMES_HOME to a folder" in told
+    assert "chown" not in told
+
+
+async def test_the_doctor_stands_what_it_found_in_one_column(hermes: Hermes) -> None:
+    (hermes.home / "config.yaml").mkdir(parents=True)
+    hermes.home.chmod(0o700)
+    told = (await hermes.run("doctor")).stdout.decode()
+    assert f"Move it away: {hermes.home / 'config.yaml'}" in told
+    assert "chmod" not in told
+    rows = [line for line in told.splitlines() if line[0] in "✓✗"]
+    assert {(row[20], row[21] == " ") for row in rows} == {(" ", False)}

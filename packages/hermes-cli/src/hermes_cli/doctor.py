@@ -22,6 +22,9 @@ from hermes_cli.ink import Ink, wants_colour
 from hermes_cli.sessions import STORE_NAME
 
 MOST_COUNTED = 1000
+NAMES = len("hermes-tui-gateway")
+"""Columns of the names, so that what was found stands in one line below the other."""
+ANOTHER_HOME = "Set HERMES_HOME to a folder that is yours."
 
 
 class Finding(NamedTuple):
@@ -46,9 +49,9 @@ def run() -> int:
         findings += anyio.run(_model, config)
     for finding in findings:
         mark = ink.green("✓") if finding.well else ink.red("✗")
-        sys.stdout.write(f"{mark} {finding.name:<12} {finding.state}\n")
+        sys.stdout.write(f"{mark} {finding.name:<{NAMES}} {finding.state}\n")
         if finding.mend:
-            sys.stdout.write(f"{'':<15}{finding.mend}\n")
+            sys.stdout.write(f"{'':<{NAMES + 3}}{finding.mend}\n")
     return Exit.OK if all(finding.well for finding in findings) else Exit.FAILED
 
 
@@ -68,7 +71,14 @@ def _installed() -> Iterator[Finding]:
 
 def _home(home: Path) -> Iterator[Finding]:
     if not home.exists():
-        yield Finding("home", f"{home} (made when it is first needed)")
+        parent = next(folder for folder in home.parents if folder.exists())
+        if parent.is_dir() and os.access(parent, os.W_OK | os.X_OK):
+            yield Finding("home", f"{home} (made when it is first needed)")
+        else:
+            yield Finding("home", f"{home} cannot be made in {parent}", False, ANOTHER_HOME)
+        return
+    if not home.is_dir():
+        yield Finding("home", f"{home} is no folder", False, ANOTHER_HOME)
         return
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("home", f"{home} cannot be written", False, f"Make it yours: chown -R $USER {home}")
@@ -78,7 +88,9 @@ def _home(home: Path) -> Iterator[Finding]:
         yield Finding("home", str(home))
     for name in (CONFIG_NAME, ENV_NAME):
         path = home / name
-        if path.exists() and os.name == "posix" and path.stat().st_mode & 0o077:
+        if path.exists() and not path.is_file():
+            yield Finding(name, "is no file", False, f"Move it away: {path}")
+        elif path.exists() and os.name == "posix" and path.stat().st_mode & 0o077:
             yield Finding(name, "others may read it, and it may hold keys", False, f"chmod 600 {path}")
         else:
             yield Finding(name, "there" if path.exists() else "not there (optional)")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 from hermes_core.commands import SetModel
 from hermes_core.config import Config, load_config
-from hermes_core.errors import SessionNotFound
+from hermes_core.errors import InvalidInput, SessionNotFound
 from hermes_core.runtime import Runtime
 from hermes_core.session.session import Session
 from hermes_core.store.protocol import SessionQuery
@@ -31,11 +33,22 @@ async def session_for(runtime: Runtime, options: ChatOptions, *, answerable: boo
     """
     stored_id = options.resume or (await newest(runtime) if options.newest else "")
     if not stored_id:
+        _check_here(runtime.config, options)
         return await runtime.create(source=SOURCE, cwd=options.cwd, model=options.model, answerable=answerable)
     session = await runtime.resume(stored_id, cwd=options.cwd, answerable=answerable)
     if options.model:
         await session.dispatch(SetModel(options.model))
     return session
+
+
+def _check_here(config: Config, options: ChatOptions) -> None:
+    """Raise InvalidInput where the session would work in this process's folder, and that has been removed."""
+    if options.cwd or config.terminal.cwd:
+        return
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InvalidInput("This folder has been removed; go to another one, or name one with --cwd.", "cwd") from None
 
 
 async def newest(runtime: Runtime) -> str:

@@ -59,6 +59,8 @@ def _run(words: list[str]) -> int:
     if found.version:
         sys.stdout.write(f"hermes {version()}\n")
         return Exit.OK
+    if wrong := options.contradiction(found):
+        return _failed(wrong, Exit.USAGE)
     from hermes_core.errors import HermesError
 
     try:

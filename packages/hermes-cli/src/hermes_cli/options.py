@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from hermes_cli import surfaces
 
@@ -27,9 +28,18 @@ class ChatOptions(NamedTuple):
     """Go on with the newest session."""
 
 
+class Parser(argparse.ArgumentParser):
+    """Says where a message goes, beside words that it cannot place."""
+
+    def error(self, message: str) -> NoReturn:
+        """Write what is wrong to stderr and leave."""
+        misplaced = message.startswith("argument COMMAND: ") or re.match("unrecognized arguments: [^-]", message)
+        super().error(f"{message}\n{surfaces.MESSAGE_ADVICE}" if misplaced else message)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of `hermes`."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="hermes",
         description="Chat with an agent that works in this folder.",
         epilog=_epilog(),
@@ -64,6 +74,17 @@ def chat_options(found: argparse.Namespace) -> ChatOptions:
         resume=found.resume or "",
         newest=bool(found.newest),
     )
+
+
+def contradiction(found: argparse.Namespace) -> str:
+    """Return what cannot be done at once in a parsed command line; empty where all of it can."""
+    if found.only is not None and found.query is not None:
+        return "-z and -q each bring the message; give one of them."
+    if found.command not in (None, "chat") and (found.only is not None or found.query is not None):
+        return f"-z and -q answer a message, which `{found.command}` does not."
+    if found.resume and found.newest:
+        return "--resume and --continue each name a session; give one of them."
+    return ""
 
 
 def installed_command(words: Sequence[str]) -> bool:

@@ -7,9 +7,10 @@ import sys
 from io import StringIO
 from typing import TYPE_CHECKING, Any, cast
 
-from hermes_core.config import find_home, load_config, redact_settings, secrets_of, set_value
-from hermes_core.config.home import CONFIG_NAME, read_text, write_private
-from hermes_core.config.redaction import is_secret_name
+from hermes_core.config import find_home, load_config, redact_settings, secrets_of, set_env, set_value
+from hermes_core.config.env import read_env
+from hermes_core.config.home import CONFIG_NAME, ENV_NAME, read_text, write_private
+from hermes_core.config.redaction import MASK, is_secret_name
 from hermes_core.errors import ConfigError
 
 from hermes_cli.exits import Exit
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
 
 
@@ -28,7 +30,7 @@ def run(found: argparse.Namespace) -> int:
         case "get":
             return _get(found.key)
         case "set":
-            change(find_home(), found.key, value_of(found.value, found.key))
+            _set(find_home(), found.key, found.value)
             return Exit.OK
         case _:
             sys.stdout.write(f"{find_home() / CONFIG_NAME}\n")
@@ -44,7 +46,10 @@ def change(home: Path, key: str, value: object) -> None:
         load_config(home)
     except ConfigError:
         if was_fine:  # else this may be one of several mends
-            write_private(home / CONFIG_NAME, before or "")
+            if before is None:
+                (home / CONFIG_NAME).unlink(missing_ok=True)
+            else:
+                write_private(home / CONFIG_NAME, before)
             raise
 
 
@@ -59,8 +64,24 @@ def value_of(text: str, key: str) -> object:
     return text
 
 
+def is_key_variable(name: str) -> bool:
+    """Say whether a name is that of a variable with a key, such as OPENROUTER_API_KEY: these belong in `.env`."""
+    return _VARIABLE.fullmatch(name) is not None and is_secret_name(name)
+
+
+def _set(home: Path, key: str, text: str) -> None:
+    if not is_key_variable(key):
+        change(home, key, value_of(text, key))
+        return
+    set_env(home, key, text)
+    sys.stderr.write(f"{key} is written to {home / ENV_NAME}.\n")
+
+
 def _get(key: str) -> int:
     config = load_config()
+    if is_key_variable(key) and key in read_env(config.home):
+        sys.stdout.write(f"{MASK}\n")
+        return Exit.OK
     value: Any = redact_settings(config.raw, secrets_of(config))
     for part in key.split(".") if key else ():
         if not isinstance(value, dict) or part not in value:

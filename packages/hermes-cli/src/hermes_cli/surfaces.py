@@ -9,6 +9,8 @@ from typing import cast
 from hermes_cli.exits import Exit
 
 GROUP = "hermes.commands"
+MESSAGE_ADVICE = 'A message goes behind -q, in quotes: hermes chat -q "What is new?"'
+"""For words that stand where a command is expected."""
 
 ABOUT = {
     "acp": "serve an editor over the Agent Client Protocol",
@@ -44,7 +46,7 @@ def run(name: str, argv: Sequence[str]) -> int:
 
 def _missing(name: str) -> str:
     if name not in ABOUT:
-        return f"hermes: there is no command `{name}`; `hermes --help` lists them.\n"
+        return f"hermes: there is no command `{name}`; `hermes --help` lists them.\n{MESSAGE_ADVICE}\n"
     return (
         f"hermes: `{name}` is in the package hermes-{name}, which is not installed here.\n"
         f"Install its wheel from where hermes-cli came from:\n"
