@@ -47,8 +47,11 @@ def run(name: str, argv: Sequence[str]) -> int:
 def _missing(name: str) -> str:
     if name not in ABOUT:
         return f"hermes: there is no command `{name}`; `hermes --help` lists them.\n{MESSAGE_ADVICE}\n"
+    from importlib.metadata import version
+
+    floor = version("hermes-cli").rpartition(".")[0]  # packages of these names on the public index are far below it
     return (
         f"hermes: `{name}` is in the package hermes-{name}, which is not installed here.\n"
         f"Install its wheel from where hermes-cli came from:\n"
-        f"  pip install --no-index --find-links WHEELS hermes-{name}\n"
+        f'  pip install --find-links WHEELS "hermes-{name}>={floor}"\n'
     )
