@@ -109,9 +109,13 @@ async def test_without_any_model_the_answer_says_what_to_do(hermes_home: Path, m
     assert "hermes setup" in reply.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("behind", [b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_client_that_leaves_ends_its_turn_and_what_was_done_is_stored(hermes_home: Path, stream: bool) -> None:
-    """HA-101: streamed and whole alike, the model call and the running tool end, and the transcript says so."""
+async def test_a_client_that_leaves_ends_its_turn_and_what_was_done_is_stored(
+    hermes_home: Path, stream: bool, behind: bytes
+) -> None:
+    """HA-101: streamed and whole alike, the model call and the running tool end, and the transcript says so; also
+    where a further request waits behind this one."""
     script = answer("Working.", call("terminal", command="echo begun > began; sleep 600; echo never > ended"))
     async with api_server(hermes_home, script, answer("never sent")) as api:
         body = b'{"messages":[{"role":"user","content":"go"}],"stream":%b}' % (b"true" if stream else b"false")
@@ -120,7 +124,7 @@ async def test_a_client_that_leaves_ends_its_turn_and_what_was_done_is_stored(he
             b"Authorization: Bearer %b\r\nX-Hermes-Session-Id: left\r\n\r\n%b" % (len(body), KEY.encode(), body)
         )
         async with await anyio.connect_tcp("127.0.0.1", api.port) as client:
-            await client.send(request)
+            await client.send(request + behind)
             with anyio.fail_after(10):
                 while not await anyio.Path(hermes_home / "began").exists():
                     await anyio.lowlevel.checkpoint()

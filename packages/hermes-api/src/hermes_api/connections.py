@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
+from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,6 +18,7 @@ from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
+from hypercorn.events import Closed
 from hypercorn.typing import LifespanState
 from starlette.applications import Starlette
 
@@ -23,16 +26,51 @@ BACKLOG = 1024
 KEEP_ALIVE_SECONDS = 65.0
 """Longer than clients keep unused connections, so that none sends a request into one that is just being closed."""
 MAX_CONNECTIONS = 8192
+LEFT_SECONDS = 0.5
+"""How long a client that has left is still listened to for what it sent before."""
 CLOSE_SECONDS = 1.0
 """How long connections may take to close at the end."""
 log = logging.getLogger(__name__)
 
 
+class _Reader(asyncio.StreamReader):
+    """What a client sends; that it has ended is told at once, whether or not anybody reads."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self._ended = loop.create_future()
+
+    def when_ended(self, call: Callable[[], object]) -> None:
+        """Call `call` when there is no more to come."""
+        self._ended.add_done_callback(lambda _: call())
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self._end()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        self._end()
+
+    def _end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+
 class _Connection(TCPServer):
-    """One connection, which ends when its client has left."""
+    """One connection, which ends when its client has left.
+
+    While a request is at work, hypercorn does not read on when another one waits behind it, so it would not see
+    that the client leaves. What has not come to its turn shortly after that never will.
+    """
 
     async def _read_data(self) -> None:
-        await super()._read_data()
+        reader = self.reader
+        assert isinstance(reader, _Reader)
+        with anyio.CancelScope() as reading:
+            reader.when_ended(lambda: self.loop.call_later(LEFT_SECONDS, reading.cancel))
+            await super()._read_data()
+        await self.protocol.handle(Closed())
         await self.idle_task.stop()
 
     def abort(self) -> None:
@@ -55,9 +93,13 @@ class Connections:
     async def serve(self, sock: socket.socket, stopped: anyio.Event) -> None:
         """Serve until `stopped`, or cancelled; then close: idle connections now, others within a second."""
         async with anyio.create_task_group() as tasks:
-            server = await asyncio.start_server(
-                lambda reader, writer: self._accept(tasks, reader, writer), sock=sock, backlog=BACKLOG
-            )
+            loop = asyncio.get_running_loop()
+
+            def protocol() -> asyncio.StreamReaderProtocol:
+                reader = _Reader(loop)
+                return asyncio.StreamReaderProtocol(reader, partial(self._accept, tasks), loop=loop)
+
+            server = await loop.create_server(protocol, sock=sock, backlog=BACKLOG)
             try:
                 await stopped.wait()
             finally:
