@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -188,6 +190,21 @@ async def test_a_run_at_work_in_another_process_is_shown_and_cannot_be_stopped_h
         other.kill()
     assert shown.json()["status"] == "running"
     assert (stop.status_code, stop.json()["error"]["code"]) == (409, "run_not_active")
+
+
+def test_a_process_that_died_unnoticed_or_whose_number_was_given_again_runs_nothing() -> None:
+    """HA-122: in a container nobody may wait for the dead, and numbers begin again with each start."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        record = RunRecord(owner_of(KEY), other.pid, "another", status(), archive.beginning(other.pid))
+        assert not record.abandoned
+        if sys.platform == "linux":
+            assert msgspec.structs.replace(record, begun="1").abandoned
+            other.kill()
+            os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)  # dead, and still in the table of processes
+            assert record.abandoned
+        else:
+            other.kill()
+    assert record.abandoned
 
 
 @pytest.mark.anyio

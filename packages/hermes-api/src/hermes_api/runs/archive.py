@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
+from pathlib import Path
 
 import msgspec
 from hermes_core.store.protocol import Store
@@ -19,22 +20,25 @@ ENDED_SECONDS = 3600.0
 """How long an ended run can be asked for."""
 
 _NONCE = secrets.token_hex(8)
+_PROC = Path("/proc")
 
 
 class RunRecord(msgspec.Struct, frozen=True):
-    """A run as it is stored. `pid` and `nonce` name the process that runs it."""
+    """A run as it is stored. `pid`, `nonce` and `begun` (when it began, empty where that is not known) name the
+    process that runs it: numbers are given again, and a dead process that nobody waits for keeps its own."""
 
     owner: str
     pid: int
     nonce: str
     status: RunStatus
+    begun: str = ""
 
     @property
     def abandoned(self) -> bool:
         """Whether the run has not ended and its process is gone."""
         if self.status.over or self.nonce == _NONCE:
             return False
-        return self.pid == os.getpid() or not _alive(self.pid)
+        return self.pid == os.getpid() or not _alive(self.pid, self.begun)
 
 
 class Archive:
@@ -45,7 +49,7 @@ class Archive:
 
     async def save(self, owner: str, status: RunStatus) -> None:
         """Keep the status of a run that this process runs."""
-        record = RunRecord(owner, os.getpid(), _NONCE, status)
+        record = RunRecord(owner, os.getpid(), _NONCE, status, _BEGUN)
         value = msgspec.json.encode(record)
         await self._store.put(RECORDS, status.run_id, value, expires_at=_expiry(status))
 
@@ -79,9 +83,12 @@ def _key(run_id: str, page: int) -> str:
     return f"{run_id}:{page:06d}"
 
 
-def _alive(pid: int) -> bool:
+def _alive(pid: int, begun: str) -> bool:
     if os.name == "nt":
         return False  # there is no harmless way to ask there, and two servers on one home are rare
+    if _PROC.is_dir():
+        now = beginning(pid)
+        return bool(now) and now == (begun or now)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -89,3 +96,15 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def beginning(pid: int) -> str:
+    """Return when a process began, in ticks since the machine did; empty when it is dead, or cannot be known."""
+    try:
+        state, *fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if state in "ZX" else fields[18]
+
+
+_BEGUN = beginning(os.getpid())
