@@ -232,6 +232,15 @@ async def test_sessions_are_named_left_and_taken_up_again(hermes: Hermes) -> Non
             assert said(model, 2) == ["one", "three"]
 
 
+async def test_a_resumed_session_shows_what_its_calls_did(hermes: Hermes) -> None:
+    async with ScriptedModel([answer(call("terminal", command="echo hello there")), answer("Said.")]) as model:
+        hermes.answered_by(model)
+        await hermes.run("-z", "Say hello.")
+        async with hermes.terminal("--continue") as terminal:
+            await terminal.until("Said.")
+            assert "✓ terminal echo hello there" in terminal.text
+
+
 async def test_the_model_can_be_changed_in_the_chat(hermes: Hermes) -> None:
     async with ScriptedModel([answer("From the other.")]) as model:
         hermes.answered_by(model)

@@ -29,7 +29,7 @@ async def test_sessions_are_listed_shown_searched_and_exported(hermes: Hermes) -
     newest, oldest = await talked(hermes)
     shown = (await hermes.run("sessions", "show", newest)).stdout.decode()
     assert "❯ Run the echo." in shown
-    assert "✓ terminal" in shown
+    assert "✓ terminal echo hi\n  hi\n" in shown
     assert shown.rstrip().endswith("It said hi.")
     found = await hermes.run("sessions", "search", "colour", "red")
     assert oldest in found.stdout.decode()

@@ -17,6 +17,7 @@ from hermes_cli.exits import Exit
 from hermes_cli.ink import Ink, wants_colour
 from hermes_cli.printable import one_line, printable
 from hermes_cli.session_rows import age, listing
+from hermes_cli.toollines import stored_heads
 
 if TYPE_CHECKING:
     import argparse
@@ -81,19 +82,21 @@ async def _show(store: SqliteStore, session_id: str) -> int:
     sys.stdout.write(f"{ink.bold(title)}\n")
     about = (record.id, record.source, record.cwd, record.model, f"{summary.message_count} messages")
     sys.stdout.write(ink.dim(" · ".join(part for part in about if part)) + "\n")
-    for row in await store.messages(session_id):
-        sys.stdout.write(_shown(row, ink))
+    rows = await store.messages(session_id)
+    heads = stored_heads(rows, ink, WIDTH)
+    for row in rows:
+        sys.stdout.write(_shown(row, heads, ink))
     return Exit.OK
 
 
-def _shown(row: StoredMessage, ink: Ink) -> str:
+def _shown(row: StoredMessage, heads: dict[int, str], ink: Ink) -> str:
     match row.message:
         case UserMessage() as message:
             return f"\n{ink.cyan('❯')} {ink.bold(printable(message.text))}\n"
         case AssistantMessage() as message:
             return f"\n{printable(message.text)}\n" if message.text.strip() else ""
         case ToolMessage() as message:
-            return f"{ink.mark(message.outcome)} {message.name}  {ink.dim(one_line(message.text, WIDTH))}\n"
+            return f"{heads[row.row_id]}\n  {ink.dim(one_line(message.text, WIDTH))}\n"
         case NoteMessage() as message:
             return ink.dim(printable(message.text)) + "\n"
         case _:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hermes_core.events import TodoItem, ToolComplete
+from hermes_core.messages import AssistantMessage, StoredMessage, ToolCall, ToolMessage
 from hermes_core.questions import FileChange
 
 from hermes_cli.diff import diff_lines
@@ -34,6 +37,28 @@ def head(event: ToolComplete, ink: Ink, width: int) -> str:
     name = one_line(title(event.name, event.label) or event.name, max(20, width - len(tail) - 5))
     outcome = "error" if event.outcome == "ok" and event.exit_code else event.outcome
     return f"{ink.mark(outcome)} {_named(name, event.name, ink)}" + (f"  {ink.dim(tail)}" if tail else "")
+
+
+def stored_heads(rows: Sequence[StoredMessage], ink: Ink, width: int) -> dict[int, str]:
+    """Return, by the row id of its result, the one line of each stored call."""
+    from hermes_core.tools.builtin import builtin_tools
+    from hermes_core.turn.call import read_call
+
+    tools = {tool.name: tool for tool in builtin_tools()}
+    calls: dict[str, ToolCall] = {}
+    heads: dict[int, str] = {}
+    for row in rows:
+        match row.message:
+            case AssistantMessage() as message:
+                calls = {call.id: call for call in message.tool_calls}
+            case ToolMessage() as message:
+                call = calls.get(message.tool_call_id)
+                label = read_call(call, row.row_id, tools, "stop").label if call else ""
+                name = one_line(title(message.name, label) or message.name, max(20, width - 2))
+                heads[row.row_id] = f"{ink.mark(message.outcome)} {_named(name, message.name, ink)}"
+            case _:
+                pass
+    return heads
 
 
 def details(event: ToolComplete, ink: Ink, width: int) -> list[str]:

@@ -12,7 +12,7 @@ from hermes_cli.chat.blocks import Blocks
 from hermes_cli.chat.markdown import Painter
 from hermes_cli.ink import Ink
 from hermes_cli.printable import one_line, printable
-from hermes_cli.toollines import change_lines, details, head
+from hermes_cli.toollines import change_lines, details, head, stored_heads
 
 REPLAYED = 12
 """Rows of a resumed session that are shown."""
@@ -129,6 +129,7 @@ class Scroll:
         shown = rows[-REPLAYED:]
         if len(rows) > len(shown):
             self.note(f"… {len(rows) - len(shown)} earlier messages")
+        heads = stored_heads(rows, self._ink, self._width())
         for row in shown:
             match row.message:
                 case UserMessage():
@@ -137,7 +138,7 @@ class Scroll:
                     self.delta(row.message.text)
                     self.end_text()
                 case ToolMessage():
-                    self._put("tool", f"{self._ink.mark(row.message.outcome)} {row.message.name}")
+                    self._put("tool", heads[row.row_id])
                 case NoteMessage():
                     self.note(row.message.text)
 
