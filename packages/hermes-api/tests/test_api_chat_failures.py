@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from hermes_api.sse import KEEPALIVE, ClientGone, EventStream
 from hermes_api.testing import KEY, ApiServer, api_server
 from hermes_core.messages import AssistantMessage, ToolMessage
 from hermes_core.testing import Cut, Finish, Stall, answer, call, refusal
@@ -17,6 +18,15 @@ from openai import APIError, APIStatusError, AsyncOpenAI
 pytestmark = pytest.mark.anyio
 Sdk = Callable[[ApiServer], AsyncOpenAI]
 HI: list[Any] = [{"role": "user", "content": "hi"}]
+
+
+async def healthy(api: ApiServer) -> bool:
+    """Say whether the server answers on a new connection."""
+    try:
+        async with httpx2.AsyncClient() as http:
+            return (await http.get(f"{api.url}/health")).status_code == 200
+    except httpx2.TransportError:
+        return False
 
 
 async def stream_text(api: ApiServer) -> str:
@@ -162,7 +172,9 @@ async def test_a_client_that_leaves_while_the_model_is_silent_frees_its_place(he
 async def test_a_client_that_reads_nothing_is_dropped_and_its_turn_interrupted(
     hermes_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader that stalls holds neither the turn nor memory."""
+    """A reader that stalls holds neither the turn nor memory nor a place among the connections."""
+    monkeypatch.setattr("hermes_api.connections.most_connections", lambda: 1)
+    monkeypatch.setattr("hermes_api.connections.LAST_READ_SECONDS", 0.1)
     monkeypatch.setattr("hermes_api.sse.STALL_SECONDS", 0.2)
     monkeypatch.setattr("hermes_api.sse.KEEPALIVE_SECONDS", 0.1)
     text = "[[text n=5000 size=4000]] [[stall]]"
@@ -178,9 +190,25 @@ async def test_a_client_that_reads_nothing_is_dropped_and_its_turn_interrupted(
             with anyio.fail_after(30):
                 while api.runtime.find("slow") is not None:
                     await anyio.lowlevel.checkpoint()
+                while not await healthy(api):
+                    await anyio.lowlevel.checkpoint()
         rows = [row.message for row in await api.runtime.store.messages("slow")]
     assert isinstance(rows[-1], AssistantMessage)
     assert rows[-1].finish == "interrupted"
+
+
+async def test_a_comment_that_cannot_be_sent_tells_that_the_client_has_stalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hermes_api.sse.STALL_SECONDS", 0.05)
+    monkeypatch.setattr("hermes_api.sse.KEEPALIVE_SECONDS", 0.01)
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if message.get("body") == KEEPALIVE:
+            await anyio.sleep_forever()
+
+    stream = EventStream(send)
+    await stream.start([], b"data: x\n\n")
+    with anyio.fail_after(10), pytest.raises(ClientGone):
+        await stream.tend()
 
 
 async def test_a_silent_turn_keeps_the_stream_alive_with_comments(

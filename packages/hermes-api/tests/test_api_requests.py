@@ -295,6 +295,21 @@ async def test_the_error_envelope_is_plain_json(hermes_home: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("asking", "head"),
+    [
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n", b"200"),
+        (b"PRI * HTTP/2.0\r\n", b"421"),
+    ],
+)
+async def test_who_asks_for_another_protocol_is_answered_in_this_one(
+    hermes_home: Path, asking: bytes, head: bytes
+) -> None:
+    async with api_server(hermes_home) as api, await anyio.connect_tcp("127.0.0.1", api.port) as client:
+        await client.send(asking + b"HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n")
+        assert (await client.receive()).startswith(b"HTTP/1.1 " + head)
+
+
 async def test_connections_above_the_limit_are_closed_and_the_server_recovers(
     hermes_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,6 +11,7 @@ import logging
 import socket
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,8 +20,12 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 from hypercorn.events import Closed
+from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.typing import LifespanState
 from starlette.applications import Starlette
+
+if TYPE_CHECKING:
+    import h11
 
 BACKLOG = 1024
 KEEP_ALIVE_SECONDS = 65.0
@@ -28,6 +33,8 @@ KEEP_ALIVE_SECONDS = 65.0
 MAX_CONNECTIONS = 8192
 LEFT_SECONDS = 0.5
 """How long a client that has left is still listened to for what it sent before."""
+LAST_READ_SECONDS = 60.0
+"""How long a client may take to read the rest when its connection is to close."""
 CLOSE_SECONDS = 1.0
 """How long connections may take to close at the end."""
 log = logging.getLogger(__name__)
@@ -57,6 +64,16 @@ class _Reader(asyncio.StreamReader):
             self._ended.set_result(None)
 
 
+class _Http1(H11Protocol):
+    """HTTP/1.1 only: who asks for HTTP/2 is answered as if it had not.
+
+    Hypercorn's HTTP/2 loses a connection with all of its requests when one that was refused still sends its body.
+    """
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """Look for no other protocol."""
+
+
 class _Connection(TCPServer):
     """One connection, which ends when its client has left.
 
@@ -65,13 +82,31 @@ class _Connection(TCPServer):
     """
 
     async def _read_data(self) -> None:
-        reader = self.reader
+        reader, offered = self.reader, self.protocol
         assert isinstance(reader, _Reader)
+        self.protocol.protocol = _Http1(
+            self.app,
+            self.config,
+            self.context,
+            self._task_group,
+            offered.state,
+            offered.ssl,
+            offered.client,
+            offered.server,
+            self.protocol_send,
+        )
         with anyio.CancelScope() as reading:
             reader.when_ended(lambda: self.loop.call_later(LEFT_SECONDS, reading.cancel))
             await super()._read_data()
         await self.protocol.handle(Closed())
         await self.idle_task.stop()
+
+    async def _close(self) -> None:
+        """Close it when what was sent is read; cut it off from a client that does not read."""
+        with anyio.move_on_after(LAST_READ_SECONDS) as patience:
+            await super()._close()  # takes cancellation for an end
+        if patience.cancel_called:
+            self.abort()
 
     def abort(self) -> None:
         """Cut it off, with what was not sent."""

@@ -62,7 +62,10 @@ class EventStream:
             if self._sending and quiet >= STALL_SECONDS:
                 raise ClientGone
             if self.started and not self._sending and quiet >= KEEPALIVE_SECONDS:
-                await self.write(KEEPALIVE)
+                with anyio.move_on_after(STALL_SECONDS) as patience:
+                    await self.write(KEEPALIVE)
+                if patience.cancelled_caught:
+                    raise ClientGone
             else:
                 await anyio.sleep(max(KEEPALIVE_SECONDS - quiet, KEEPALIVE_SECONDS / 10))
 
