@@ -8,8 +8,10 @@ from typing import Any, get_args
 import pytest
 from hermes_acp import cards, limits
 from hermes_acp.encode import Encoder, stop_reason
+from hermes_acp.errors import InvalidParams, rpc_error
 from hermes_acp.wire.updates import UpdateParams
 from hermes_core.content import ImagePart, TextPart
+from hermes_core.errors import ProviderError, SessionNotFound
 from hermes_core.events import (
     ApprovalRequest,
     ClarifyRequest,
@@ -38,7 +40,7 @@ from hermes_core.events import (
     ToolStart,
     UserMessageAdded,
 )
-from hermes_core.jsonrpc import notification_line
+from hermes_core.jsonrpc import error_line, notification_line
 from hermes_core.questions import Approval, Clarify, ClarifyItem, FileChange, Secret, Sudo
 from hermes_core.usage import Usage
 from hypothesis import given
@@ -354,11 +356,11 @@ def test_no_text_makes_a_frame_too_long_and_none_is_lost(words: str) -> None:
     assert "".join(update["content"]["text"] for update in updates) == words.replace("\ud83d", "\ufffd")
 
 
-@given(LONG, LONG, LONG)
-def test_no_tool_call_makes_a_frame_too_long(old: str, new: str, result: str) -> None:
-    changes = tuple(FileChange(f"/w/{number}", old, new) for number in range(3))
+@given(LONG, LONG, LONG, LONG)
+def test_no_tool_call_makes_a_frame_too_long(old: str, new: str, result: str, path: str) -> None:
+    changes = tuple(FileChange(f"/w/{path}{number}", old, new) for number in range(3))
     args = {"content": new, "list": [result] * 40}
-    encoded(ToolStart(tool_call_id="c", name="write_file", args=args, label=result, path="/w/a", changes=changes))
+    encoded(ToolStart(tool_call_id="c", name="write_file", args=args, label=result, path=path, changes=changes))
     encoded(
         ToolComplete(
             tool_call_id="c", name="x", args=args, result=result, outcome="error", duration=0.0, changes=changes
@@ -366,6 +368,13 @@ def test_no_tool_call_makes_a_frame_too_long(old: str, new: str, result: str) ->
     )
     question = Approval(id="q", turn_id="t", tool="x", command=result, description=old, changes=changes)
     assert len(notification_line("x", cards.permission("s", "c", question))) < 60 * 1024
+
+
+@given(LONG)
+def test_no_error_makes_a_frame_too_long(words: str) -> None:
+    words = words.replace("\ud83d", "\ufffd")
+    for error in (InvalidParams("cwd", words), SessionNotFound(words), ProviderError(words)):
+        assert len(error_line(b"1", rpc_error(error))) < 60 * 1024
 
 
 @given(LONG, st.integers(0, 100))

@@ -39,14 +39,14 @@ def begun(
 ) -> ToolCall:
     """Return the card of a call that was announced."""
     line = args.get("offset")
-    at = Location(path=path, line=line if isinstance(line, int) and line > 0 else None)
+    line = line if isinstance(line, int) and line > 0 else None
     return ToolCall(
         tool_call_id=call_id,
         title=_line(title_of(name, label)),
         kind=kind_of(name),
         status="pending",
         content=diffs(changes),
-        locations=(at,) if path else (),
+        locations=_locations([path], line),
         raw_input=limits.arguments(args),
     )
 
@@ -66,7 +66,7 @@ def ended(
         tool_call_id=call_id,
         status="completed" if ok else "failed",
         content=(*diffs(changes), *(() if ok and changes else shown(name, result))),
-        locations=tuple(Location(path=change.path) for change in changes[:20]),
+        locations=_locations(change.path for change in changes),
         raw_output=None if exit_code is None else {"exitCode": exit_code},
     )
 
@@ -89,7 +89,7 @@ def permission(session_id: str, call_id: str, question: Approval) -> PermissionP
             kind=kind_of(question.tool),
             status="pending",
             content=(*_reason(question), *diffs(question.changes)),
-            locations=tuple(Location(path=change.path) for change in question.changes[:20]),
+            locations=_locations(change.path for change in question.changes),
         ),
         options=tuple(_option(choice) for choice in question.choices),
     )
@@ -99,6 +99,18 @@ def choice_of(option_id: str, question: Approval) -> Choice | None:
     """Return the choice that an option stands for; None for one that was not offered."""
     choice = _CHOICES.get(option_id)
     return choice if choice in question.choices else None
+
+
+def _locations(paths: Iterable[str], line: int | None = None) -> tuple[Location, ...]:
+    """Return the files that a call works on, as many as fit: a model may write a path of any length."""
+    room = limits.LOCATION_BYTES
+    fitting: list[Location] = []
+    for path in filter(None, paths):
+        room -= limits.size_of(path)
+        if room < 0:
+            break
+        fitting.append(Location(path=path, line=line))
+    return tuple(fitting)
 
 
 def _option(choice: Choice) -> PermissionOption:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hermes_core.content import bounded
 from hermes_core.questions import FileChange
 
 from hermes_acp.limits import DIFF_BYTES, size_of
@@ -11,6 +12,7 @@ from hermes_acp.wire.content import TextContent
 from hermes_acp.wire.updates import ToolContent, ToolDiff, ToolText
 
 CONTEXT_LINES = 3
+PATH_TEXT = 500
 
 
 def diffs(changes: Iterable[FileChange]) -> tuple[ToolContent, ...]:
@@ -31,7 +33,8 @@ def _fitting(change: FileChange, room: int) -> ToolContent:
         if size_of(diff) <= room:
             return diff
     what = "deleted" if change.new is None else "created" if change.old is None else "changed"
-    return ToolText(content=TextContent(text=f"{change.path} is {what}; the change is too long to be shown here."))
+    path = bounded(change.path, PATH_TEXT)
+    return ToolText(content=TextContent(text=f"{path} is {what}; the change is too long to be shown here."))
 
 
 def _whole(change: FileChange) -> ToolDiff:

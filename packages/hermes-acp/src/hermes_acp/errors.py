@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hermes_core.content import bounded
 from hermes_core.errors import AuthFailed, HermesError, InvalidInput, NoModelError, SessionNotFound
 from hermes_core.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 
+from hermes_acp import limits
 from hermes_acp.wire.shape import AUTH_REQUIRED, RESOURCE_NOT_FOUND
 
 # Editors open their login for this code, and show our text with it.
@@ -42,5 +44,9 @@ def failure(message: str, code: str) -> RpcError:
 
 
 def described(number: int, message: str, **data: Any) -> RpcError:
-    """Return an error object. Some editors show only `data.details`, so the sentence stands there too."""
+    """Return an error object. Some editors show only `data.details`, so the sentence stands there too.
+
+    Both are bounded: a sentence may quote what the client or a provider sent, however long.
+    """
+    message = bounded(message, limits.ERROR_TEXT)
     return RpcError(number, message, {"details": message, **{key: value for key, value in data.items() if value}})

@@ -17,6 +17,9 @@ TEXT_PIECE = 8_000
 RESULT_TEXT = 4_000
 """Characters that are shown of a tool's output."""
 TITLE_TEXT = 200
+ERROR_TEXT = 2_000
+LOCATION_BYTES = 8 * 1024
+"""Bytes of JSON that the paths of a card may have together."""
 ARGUMENT_BYTES = 6 * 1024
 DIFF_BYTES = 24 * 1024
 """Bytes of JSON that the diffs of one frame may have together."""
