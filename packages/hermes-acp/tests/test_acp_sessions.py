@@ -96,7 +96,12 @@ async def test_a_connection_opens_so_many_sessions_and_closing_one_makes_room(
     error = await editor.fails("session/new", cwd=str(project), mcpServers=[])
     assert "close one" in error["message"]
     await editor.call("session/close", sessionId=first)
-    assert await editor.new(project)
+    many = [editor.start("session/new", cwd=str(project), mcpServers=[]) for _ in range(3)]
+    answers = [await editor.answer(one) for one in many]
+    assert sum("result" in answer for answer in answers) == 1
+    for method in ("session/load", "session/resume"):
+        error = await editor.fails(method, sessionId=first, cwd=str(project), mcpServers=[])
+        assert "close one" in error["message"]
 
 
 async def test_a_loaded_session_tells_the_same_story_before_the_reply(model: ScriptedModel, project: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import assert_never
 
+import anyio
 from anyio.abc import TaskGroup
 from hermes_core.errors import HermesError
 from hermes_core.jsonrpc import (
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 MAX_CALLS = 512
 """Requests that may be under way at once, prompts included."""
+PATIENCE = 0.5
+"""Seconds that requests under way may still take when the connection ends."""
 
 
 class Agent:
@@ -68,8 +71,18 @@ class Agent:
                 assert_never(message)
 
     async def close(self) -> None:
-        """End every session; what their turns have done is written down."""
+        """End every session, with what their turns have done written down, and leave no request without an answer."""
+        await self._settle(turns=False)
         await self._hosting.end()
+        await self._settle(turns=True)
+        for call in list(self._calls.values()):
+            call.fail(described(REQUEST_CANCELLED, "The agent ended before this was done."))
+
+    async def _settle(self, *, turns: bool) -> None:
+        """Wait a little for the answers that are due, with `turns` also for those of prompts."""
+        with anyio.move_on_after(PATIENCE):
+            while due := next((call for call in self._calls.values() if turns or call.interrupt is None), None):
+                await due.answered.wait()
 
     # -- requests
 

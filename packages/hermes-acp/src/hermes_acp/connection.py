@@ -51,12 +51,11 @@ class Connection:
         if handler is not None:
             handler(answer)
 
-    def forget(self, number: int, *, tell: bool) -> None:
-        """Wait for an answer no longer; `tell` the client that it need not give one."""
+    def withdraw(self, number: int) -> None:
+        """Wait for an answer no longer, and tell the client that it need not give one."""
         if self._asked.pop(number, None) is not None:
             self.peer.forget(number)
-            if tell:
-                self.send(notification_line("$/cancel_request", CancelRequest(request_id=number)))
+            self.send(notification_line("$/cancel_request", CancelRequest(request_id=number)))
 
 
 class Call:
@@ -66,7 +65,7 @@ class Call:
         self.id = identity
         self.method = method
         self.params = params
-        self.answered = False
+        self.answered = anyio.Event()
         self.scope = anyio.CancelScope()
         self.interrupt: Callable[[], Awaitable[None]] | None = None
         """How the client's wish to cancel is carried out, where stopping our own work is not enough."""
@@ -76,16 +75,16 @@ class Call:
 
     def reply(self, result: Out) -> None:
         """Answer with `result`."""
-        if not self.answered:
+        if not self.answered.is_set():
             self._answer(result_line(self.id, result))
 
     def fail(self, error: RpcError) -> None:
         """Answer with an error."""
-        if not self.answered:
+        if not self.answered.is_set():
             self._answer(error_line(self.id, error))
 
     def _answer(self, line: bytes) -> None:
-        self.answered = True
+        self.answered.set()
         self._connection.send(line)
         if self.done is not None:
             self.done(self)

@@ -24,7 +24,7 @@ class Hosting:
         self._runtime: Runtime | None = None
         self._warmed = False
         self._ending = anyio.Event()
-        self._ended = anyio.Event()
+        self._ended: anyio.Event | None = None
 
     async def runtime(self) -> Runtime:
         """Return the runtime, beginning it at the first call. Raises ConfigError; the next call tries again."""
@@ -57,19 +57,20 @@ class Hosting:
     async def end(self) -> None:
         """Close every session, with what its turn has done written down, and end the runtime."""
         self._ending.set()
-        if self._runtime is not None:
+        if self._ended is not None:
             await self._ended.wait()
 
     async def _run(self, *, task_status: TaskStatus[Runtime]) -> None:
         config = await anyio.to_thread.run_sync(_load)
         from hermes_core.runtime import Runtime
 
+        ended = self._ended = anyio.Event()  # one for each try: a start that failed is not the end of what came later
         try:
             async with Runtime(config) as runtime:
                 task_status.started(runtime)
                 await self._ending.wait()
         finally:
-            self._ended.set()
+            ended.set()
 
 
 def _load() -> Config:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,7 @@ class Methods:
         self._connection = connection
         self._tasks = tasks
         self._sessions: dict[str, AcpSession] = {}
+        self._opening = 0
 
     # -- set-up
 
@@ -77,14 +79,13 @@ class Methods:
 
     async def new(self, call: Call, params: NewSessionParams) -> None:
         """Begin a session; its durable row comes with its first prompt."""
-        if len(self._sessions) >= MAX_SESSIONS:
-            raise HermesError(f"{MAX_SESSIONS} sessions are open on this connection; close one first.")
         cwd = absolute(params.cwd, "cwd")
         check_servers(params.mcp_servers)
-        endpoint = await self._hosting.endpoint()
-        runtime = await self._hosting.runtime()
-        session = await runtime.create(source=SOURCE, cwd=cwd, edits="ask", tools=_offered_tools(runtime))
-        attached = self._attach(runtime, session, endpoint)
+        with self._place():
+            endpoint = await self._hosting.endpoint()
+            runtime = await self._hosting.runtime()
+            session = await runtime.create(source=SOURCE, cwd=cwd, edits="ask", tools=_offered_tools(runtime))
+            attached = self._attach(runtime, session, endpoint)
         now = attached.settings
         call.reply(
             NewSessionResult(
@@ -192,11 +193,26 @@ class Methods:
         """Return the session attached, and whether it was so before."""
         cwd = absolute(params.cwd, "cwd")
         check_servers(params.mcp_servers)
-        endpoint = await self._hosting.endpoint()
-        runtime = await self._hosting.runtime()
-        session = await runtime.resume(params.session_id, cwd=cwd, tools=_offered_tools(runtime))
         known = self._sessions.get(params.session_id)
-        return known or self._attach(runtime, session, endpoint), known is not None
+        with self._place() if known is None else nullcontext():
+            endpoint = await self._hosting.endpoint()
+            runtime = await self._hosting.runtime()
+            session = await runtime.resume(params.session_id, cwd=cwd, tools=_offered_tools(runtime))
+            known = self._sessions.get(params.session_id)
+            if known is not None and known.session is session:
+                return known, True
+            return self._attach(runtime, session, endpoint), False
+
+    @contextmanager
+    def _place(self) -> Generator[None]:
+        """Hold the place of a session that is being opened: many may be under way at once."""
+        if len(self._sessions) + self._opening >= MAX_SESSIONS:
+            raise HermesError(f"{MAX_SESSIONS} sessions are open on this connection; close one first.")
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1
 
     def _attach(self, runtime: Runtime, session: Session, endpoint: Endpoint) -> AcpSession:
         default = model_id(endpoint.provider, endpoint.model)

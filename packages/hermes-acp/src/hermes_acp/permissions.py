@@ -60,12 +60,15 @@ class Permissions:
                 assert_never(question)
 
     def closed(self, event: QuestionClosed) -> None:
-        """Forget a question. After one that expired, nobody waits again for this client in the same turn."""
+        """Take a question back from the client, unless it was the client that answered.
+
+        After one that expired, nobody waits again for this client in the same turn.
+        """
         if event.kind == "approval" and event.reason == "expired":
             self._silent_turn = event.turn_id
         number = self._requests.pop(event.request_id, None)
         if number is not None:
-            self._connection.forget(number, tell=event.reason == "expired")
+            self._connection.withdraw(number)
 
     def _ask_approval(self, question: Approval) -> None:
         if question.id in self._requests:
