@@ -381,3 +381,42 @@ async def test_half_a_surrogate_pair_in_a_title_breaks_no_frame(host: LocalHost)
     await host.write(line)
     assert (await host.reply(9))["title"] == "a\ufffd"
     assert (await host.call("session.active_list"))["sessions"][0]["title"] == "a\ufffd"
+
+
+async def test_so_many_sessions_are_live_at_once_and_closing_one_makes_room(
+    host: LocalHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hermes_tui_gateway.methods.lifecycle.MAX_LIVE", 2)
+    first, second = [await host.call("session.create") for _ in range(2)]
+    await turn(host, first["session_id"], "hello")
+    with pytest.raises(Refused) as refused:
+        await host.call("session.create")
+    assert refused.value.code == 4090
+    assert (await host.call("session.resume", session_id=first["stored_session_id"]))["running"] is False
+    await host.call("session.close", session_id=first["session_id"])
+    await host.call("session.create")
+    with pytest.raises(Refused) as refused:
+        await host.call("session.resume", session_id=first["stored_session_id"])
+    assert refused.value.code == 4090
+    assert (await host.call("session.activate", session_id=second["session_id"]))["messages"] == []
+
+
+async def test_a_session_that_is_resumed_while_it_is_being_closed_works_afterwards(
+    host: LocalHost, model: ScriptedModel
+) -> None:
+    session_id = (await host.call("session.create"))["session_id"]
+    await host.call("prompt.submit", session_id=session_id, text="[[echo a]] [[stall]]")
+    await model.wait_for_stall()
+    closing = await host.send("session.close", session_id=session_id)
+    resumed = await host.call("session.resume", session_id=session_id)
+    assert await host.reply(closing) == {"closed": True}
+    submitted = await host.call("prompt.submit", session_id=resumed["session_id"], text="[[echo alive]]")
+    assert submitted["status"] == "streaming"
+
+
+@pytest.mark.parametrize("method", ["session.activate", "session.list", "session.create", "x" * 300_000])
+async def test_no_error_repeats_all_that_was_sent(host: LocalHost, method: str) -> None:
+    long = "/" + "x" * 300_000
+    with pytest.raises(Refused) as refused:
+        await host.call(method, session_id=long, after=long, cwd=long)
+    assert len(refused.value.message) < 3_000

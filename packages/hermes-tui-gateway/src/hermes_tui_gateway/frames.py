@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from hermes_core.content import bounded
 from hermes_core.jsonrpc import RpcError, error_line, notification_line, result_line
 
 from hermes_tui_gateway.wire.events import EventParams
+
+MAX_MESSAGE = 2_000
+"""Characters of an error's message."""
 
 _ESCAPES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 
@@ -22,8 +26,8 @@ def result_frame(identity: bytes, result: Any) -> bytes:
 
 
 def error_frame(identity: bytes, error: RpcError) -> bytes:
-    """Return the frame that refuses request `identity`."""
-    return _safe(error_line(identity, error))
+    """Return the frame that refuses request `identity`. Its message may quote what was sent, so it is bounded."""
+    return _safe(error_line(identity, RpcError(error.code, bounded(error.message, MAX_MESSAGE), error.data)))
 
 
 def _safe(line: bytes) -> bytes:

@@ -18,6 +18,7 @@ from hermes_tui_gateway.codes import (
     NOT_STORED,
     TITLE_REJECTED,
     TITLE_REQUIRED,
+    TOO_MANY_SESSIONS,
     WireError,
 )
 from hermes_tui_gateway.snapshot import snapshot_of
@@ -35,12 +36,15 @@ from hermes_tui_gateway.wire.sessions import (
 )
 from hermes_tui_gateway.wire.shapes import UNSET, SessionParams
 
+MAX_LIVE = 1000
+"""Sessions that may be live in one process."""
 TITLES_SEARCHED = 1000
 """Of so many sessions, the newest, the title is compared when a session is resumed by its title."""
 
 
 async def create(call: Call, params: CreateParams) -> CreateResult:
     """Make a live session. Its durable row comes with the first prompt or title."""
+    _check_room(call)
     seed = [_seeded(row, index) for index, row in enumerate(params.messages)]
     title = _checked_title(params.title) if params.title else ""
     model = provider = ""
@@ -77,7 +81,9 @@ async def resume(call: Call, params: ResumeParams) -> LiveSnapshot:
     wanted = params.session_id.strip()
     if not wanted:
         raise WireError(ID_REQUIRED, "session_id is required: a stored id, or the exact title of a session.")
-    session = call.runtime.sessions.get(wanted) or await _resumed(call, wanted)
+    session = call.runtime.sessions.get(wanted)
+    if session is None or session.closed:
+        session = await _resumed(call, session.stored_id if session else wanted)
     call.client.attach(session)
     call.client.after_reply(partial(_introduce, call, session))
     return snapshot_of(session, call.gateway, resumed=session.stored_id)
@@ -131,7 +137,14 @@ def _seeded(row: SeedRow, index: int) -> Message:
             return NoteMessage(text=text, display_kind="system")
 
 
+def _check_room(call: Call) -> None:
+    if len(call.runtime.sessions) >= MAX_LIVE:
+        raise WireError(TOO_MANY_SESSIONS, f"{MAX_LIVE} sessions are live in this process; close one first.")
+
+
 async def _resumed(call: Call, wanted: str) -> Session:
+    if call.runtime.find(wanted) is None:
+        _check_room(call)
     try:
         return await call.runtime.resume(wanted)
     except SessionNotFound:
