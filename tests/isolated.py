@@ -12,7 +12,18 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-HEAVY = {"openai", "aiohttp", "mcp", "jsonschema", "starlette", "hypercorn", "ruamel", "jsonrpcserver", "tree_sitter", "rich"}
+HEAVY = {
+    "openai",
+    "aiohttp",
+    "mcp",
+    "jsonschema",
+    "starlette",
+    "hypercorn",
+    "ruamel",
+    "jsonrpcserver",
+    "tree_sitter",
+    "rich",
+}
 OTHERS = {"hermes_acp", "hermes_tui_gateway", "hermes_api", "hermes_cli"}
 
 
