@@ -170,3 +170,14 @@ def test_a_last_line_without_a_line_feed_is_a_line() -> None:
     assert splitter.feed(b"a\nb") == [b"a"]
     assert splitter.finish() == [b"b"]
     assert splitter.finish() == []
+
+
+def test_answers_with_half_a_character_go_out_with_their_id() -> None:
+    """HA-011 kind: whatever a file name or a model brings, the request that waits is answered."""
+    assert (
+        jsonrpc.result_line(b'"r1"', {"text": "a\ud800b"})
+        == '{"jsonrpc":"2.0","id":"r1","result":{"text":"a�b"}}'.encode()
+    )
+    failed = jsonrpc.error_line(b"7", RpcError(-32000, "no \udfff file", {"path": "\ud800"}))
+    assert b'"id":7' in failed
+    failed.decode("utf-8")

@@ -239,3 +239,12 @@ async def test_a_closed_log_ends_its_readers_after_what_waits() -> None:
     log.close()
     assert [event.seq for event in await read(reader)] == [1]
     assert await listen(log).batch() == []
+
+
+async def test_one_very_large_event_with_others_behind_it_drops_nobody() -> None:
+    log = EventLog("s")
+    reader = listen(log)
+    log.publish(delta("x" * (9 * 1024 * 1024)))
+    log.publish(MessageStart())
+    log.publish(delta("y"))
+    assert [event.seq for event in await reader.batch()] == [1, 2, 3]

@@ -192,7 +192,15 @@ def _line(frame: _Outgoing) -> bytes:
         return _encoder.encode(frame)
     except UnicodeEncodeError:
         # Half a surrogate pair, from a file name or a model: the frame must go out all the same.
-        return _encoder.encode(_cleaned(msgspec.to_builtins(frame)))
+        frame.method = clean(frame.method)
+        frame.params, frame.result = _plain(frame.params), _plain(frame.result)
+        if isinstance(frame.error, RpcError):
+            frame.error = RpcError(frame.error.code, clean(frame.error.message), _plain(frame.error.data))
+        return _encoder.encode(frame)
+
+
+def _plain(value: Any) -> Any:
+    return value if value is msgspec.UNSET else _cleaned(msgspec.to_builtins(value))
 
 
 def _cleaned(value: Any) -> Any:

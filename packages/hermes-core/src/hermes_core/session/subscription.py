@@ -48,6 +48,7 @@ class Subscription:
         self._leave = leave
         self._waiting: deque[Event] = deque()
         self._bytes = 0
+        self._largest = 0
         self._replayed = 0
         self._ended = False
         self._dropped = False
@@ -65,9 +66,9 @@ class Subscription:
             waiting.append(event)
             self._replayed += not weight
         self._bytes += weight
-        behind = len(waiting) - self._replayed
-        # One event alone, however large, is nobody's fault.
-        if weight and (behind > MAX_EVENTS or (self._bytes > MAX_BYTES and behind > 1)):
+        self._largest = max(self._largest, weight)
+        # One event, however large, is nobody's fault.
+        if weight and (len(waiting) - self._replayed > MAX_EVENTS or self._bytes - self._largest > MAX_BYTES):
             self._dropped = True
             waiting.clear()
             self._leave(self)
@@ -96,7 +97,7 @@ class Subscription:
         """Return every event that waits, without waiting for one: none is between this and a snapshot taken now."""
         events = list(self._waiting)
         self._waiting.clear()
-        self._bytes = self._replayed = 0
+        self._bytes = self._largest = self._replayed = 0
         if events:
             self._position = events[-1].seq
         return events
