@@ -40,8 +40,9 @@ async def test_run_conversation_tells_everything_and_takes_a_history(bench: Make
 
         def program() -> dict[str, object]:
             history = [{"role": "user", "content": "before"}, {"role": "assistant", "content": "yes"}]
-            with agent_of(
-                world,
+            with AIAgent(
+                config=world.config,
+                store=world.store,
                 stream_delta_callback=lambda text: seen.append(f"text {text}"),
                 reasoning_callback=lambda text: seen.append(f"thought {text}"),
                 tool_start_callback=lambda _id, name, args: seen.append(f"start {name} {args}"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import anyio
 import pytest
 from core_world import MakeBench
@@ -309,3 +311,15 @@ async def test_a_snapshot_in_mid_turn_holds_what_was_said_so_far(bench: MakeBenc
                     if isinstance(event, SessionInfo):
                         break
                 assert rest == "world"
+
+
+async def test_a_process_whose_folder_is_gone_is_told_so(
+    bench: MakeBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    async with bench() as world, world.runtime() as runtime:
+        with pytest.raises(InvalidInput, match="is gone"):
+            await runtime.create(source="test")

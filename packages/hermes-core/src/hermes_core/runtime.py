@@ -116,7 +116,7 @@ class Runtime:
         means that nobody can answer questions. `seed` is history to begin with. `ephemeral` keeps it out of the
         store. `tools` names the tools offered, None all. Raises InvalidInput, and SessionClosed at shutdown.
         """
-        folder = checked_cwd(cwd or self.config.terminal.cwd or str(Path.cwd()))
+        folder = checked_cwd(cwd or self.config.terminal.cwd or ".")
         record = SessionRecord(
             id=ids.checked_session_id(stored_id) if stored_id else ids.stored_session_id(),
             source=source,
@@ -263,7 +263,10 @@ class Runtime:
 
 def checked_cwd(cwd: str) -> str:
     """Return an absolute path of an existing folder. Raises InvalidInput naming what is wrong."""
-    path = os.path.abspath(os.path.expanduser(cwd))  # noqa: PTH100, PTH111 - a text in, a text out
+    try:
+        path = os.path.abspath(os.path.expanduser(cwd))  # noqa: PTH100, PTH111 - a text in, a text out
+    except FileNotFoundError:
+        raise InvalidInput("The folder that this process stands in is gone.", "cwd") from None
     if not os.path.isdir(path):  # noqa: PTH112
         raise InvalidInput(f"There is no folder {cwd!r}.", "cwd")
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import msgspec
@@ -11,6 +12,8 @@ from hermes_core import ids
 from hermes_core.questions import Clarify, ClarifyAnswer, ClarifyItem
 from hermes_core.tools.tool import ToolContext, ToolResult
 
+PATIENCE = 3600.0
+"""Seconds that a question waits for a person; then the agent goes on without."""
 NOBODY = "Nobody answered. Go on with the most sensible assumption, and say which one you made."
 
 
@@ -27,7 +30,13 @@ class ClarifyArgs(msgspec.Struct, frozen=True):
 async def clarify(args: ClarifyArgs, ctx: ToolContext) -> ToolResult:
     """Run `clarify`."""
     item = ClarifyItem(id="answer", question=args.question, choices=tuple(args.choices))
-    question = Clarify(id=ids.request_id(), turn_id=ctx.turn_id, tool_call_id=ctx.tool_call_id, items=(item,))
+    question = Clarify(
+        id=ids.request_id(),
+        turn_id=ctx.turn_id,
+        tool_call_id=ctx.tool_call_id,
+        deadline=time.time() + PATIENCE,
+        items=(item,),
+    )
     answer = await ctx.ask(question)
     if not isinstance(answer, ClarifyAnswer):
         return ToolResult(NOBODY)
