@@ -46,8 +46,8 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Feed the decoders generated input. `-- N` sets how many examples each test tries (default 2000)."""
-    session.env["HERMES_FUZZ_EXAMPLES"] = session.posargs[0] if session.posargs else "2000"
+    """Feed the decoders generated input. `-- N` sets how many examples each test tries (default 500)."""
+    session.env["HERMES_FUZZ_EXAMPLES"] = session.posargs[0] if session.posargs else "500"
     session.run(sys.executable, "-m", "pytest", "tests/fuzz", "--timeout=600")
 
 
