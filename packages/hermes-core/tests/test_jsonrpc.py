@@ -181,3 +181,11 @@ def test_answers_with_half_a_character_go_out_with_their_id() -> None:
     failed = jsonrpc.error_line(b"7", RpcError(-32000, "no \udfff file", {"path": "\ud800"}))
     assert b'"id":7' in failed
     failed.decode("utf-8")
+
+
+def test_an_answer_with_neither_result_nor_error_is_a_failure_and_never_a_yes() -> None:
+    peer = Peer()
+    peer.request("session/request_permission", None)
+    message = peer.receive(b'{"id":1,"error":null}')
+    assert isinstance(message, Response)
+    assert message.error is not None

@@ -139,7 +139,7 @@ class Peer:
         if number not in self._pending:
             return None
         del self._pending[number]
-        if not frame.error or bytes(frame.error) == b"null":
+        if frame.result and (not frame.error or bytes(frame.error) == b"null"):
             return Response(number, frame.result)
         try:
             return Response(number, msgspec.Raw(), _errors.decode(frame.error))
