@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 import msgspec
 from hermes_core.config.redaction import redact
-from hermes_core.errors import HermesError, InvalidInput
+from hermes_core.errors import HermesError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -154,11 +154,6 @@ def refusal(error: ApiError) -> Response:
 def invalid(message: str, param: str, code: str | None = None) -> ApiError:
     """Return a 400 that names the field at fault."""
     return ApiError(400, message, code, param=param)
-
-
-def wrong_value(error: InvalidInput) -> ApiError:
-    """Return a 400 for a value that the core refused."""
-    return ApiError(400, error.message, error.code, param=error.field or None)
 
 
 def _of_router(request: Request, error: HTTPException) -> ApiError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 
-import msgspec
 from anyio.abc import TaskGroup
 from hermes_core.commands import Submit
 
@@ -106,8 +105,3 @@ def _is_run_id(run_id: str) -> bool:
 def status_of(found: Run | RunStatus) -> RunStatus:
     """Return the status of what `find` returned."""
     return found.status if isinstance(found, Run) else found
-
-
-def status_json(status: RunStatus) -> bytes:
-    """Return a status object as JSON."""
-    return msgspec.json.encode(status)

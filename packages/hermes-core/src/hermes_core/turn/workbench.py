@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -49,8 +49,7 @@ class Workbench(msgspec.Struct, frozen=True, kw_only=True):
     home: Path
     transcript: Transcript
     publish: Callable[[Event], None]
-    ask: Callable[[Question], Any]
-    """An async function from a question to its answer, or None."""
+    ask: Callable[[Question], Awaitable[Answer | None]]
     answerable: Callable[[], bool]
     models: ModelSource
     model: Callable[[], tuple[str, str]]
@@ -74,6 +73,3 @@ class Workbench(msgspec.Struct, frozen=True, kw_only=True):
     max_steps: int
     approval_timeout: float
     """Seconds; 0 = for ever."""
-
-
-AskAnswer = Answer | None
