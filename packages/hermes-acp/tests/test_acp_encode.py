@@ -13,7 +13,14 @@ from hermes_acp.wire.updates import UpdateParams
 from hermes_core.content import ImagePart, TextPart
 from hermes_core.errors import ProviderError, SessionNotFound
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -37,11 +44,15 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 from hermes_core.jsonrpc import error_line, notification_line
 from hermes_core.questions import Approval, Clarify, ClarifyItem, FileChange, Secret, Sudo
+from hermes_core.subagents.info import AgentInfo
 from hermes_core.usage import Usage
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +66,8 @@ APPROVAL = Approval(
     description="it changes files",
     changes=(FileChange("/w/a", "old\n", "new\n"),),
 )
+
+AGENT = AgentInfo(id="sa-0-00000000", goal="Look")
 
 SAMPLES: dict[type, Event] = {
     type(event): event
@@ -91,6 +104,16 @@ SAMPLES: dict[type, Event] = {
         ),
         SessionTitle(stored_id="s", title="A title", time=0.0),
         SessionClosedEvent(reason="shutdown"),
+        AgentRequested(agent=AGENT),
+        AgentStarted(agent=AGENT),
+        AgentThinking(agent=AGENT, text="Hm"),
+        AgentTool(agent=AGENT, tool="patch"),
+        AgentProgress(agent=AGENT, text="Half."),
+        AgentComplete(agent=AGENT),
+        BackgroundComplete(task_id="bg_1", text="Done."),
+        TranscriptCut(removed=2),
+        TranscriptCompacted(before_messages=9, after_messages=3, before_tokens=900, after_tokens=90),
+        ToolsChanged(added=("a",)),
         StatusUpdate(kind="retry", text="Trying again"),
         ErrorEvent(message="The disk is full.", code="store"),
     )

@@ -24,6 +24,7 @@ from hermes_core.events import (
 )
 from hermes_core.questions import Approval
 from hermes_core.session.subscription import SlowReader
+from hermes_core.subagents.info import AgentInfo
 from hermes_core.usage import Usage
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +57,14 @@ FIELDS: dict[str, Any] = {
     "state": "idle",
     "message": "m",
     "code": "c",
+    "agent": AgentInfo(id="sa-0-00000000", goal="Look"),
+    "tool": "patch",
+    "task_id": "bg_1",
+    "removed": 2,
+    "before_messages": 9,
+    "after_messages": 3,
+    "before_tokens": 900,
+    "after_tokens": 90,
 }
 
 

@@ -39,6 +39,7 @@ from hermes_core.questions import (
     Sudo,
     SudoAnswer,
 )
+from hermes_core.subagents.info import AgentInfo
 from hermes_core.usage import Usage
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +53,8 @@ START = ev.ToolStart(tool_call_id="c", name="patch", args={}, label="a")
 END = ev.ToolComplete(
     tool_call_id="c", name="patch", args={}, result="ok", outcome="ok", duration=1.0, label="a", changes=(CHANGE,)
 )
+
+AGENT = AgentInfo(id="sa-0-00000000", goal="Look", status="completed")
 
 EVERY: list[ev.Event] = [
     ev.UserMessageAdded(row_id=1, parts=(TextPart("hello"),)),
@@ -75,6 +78,16 @@ EVERY: list[ev.Event] = [
     END,
     ev.SteerDelivered(text="left", tool_call_id="c"),
     ev.QueueChanged(texts=("next one",)),
+    ev.AgentRequested(agent=AGENT),
+    ev.AgentStarted(agent=AGENT),
+    ev.AgentThinking(agent=AGENT, text="Hm"),
+    ev.AgentTool(agent=AGENT, tool="patch"),
+    ev.AgentProgress(agent=AGENT, text="Half."),
+    ev.AgentComplete(agent=AGENT),
+    ev.BackgroundComplete(task_id="bg_1", text="Done beside."),
+    ev.TranscriptCut(removed=2),
+    ev.TranscriptCompacted(before_messages=9, after_messages=3, before_tokens=900, after_tokens=90),
+    ev.ToolsChanged(added=("a",)),
     ev.StatusUpdate(kind="retry", text="again in 2 s"),
     ev.ErrorEvent(message="a fault", code="x"),
     ev.MessageComplete(status="error", error="it broke", code="x", pending_steer="unread"),
@@ -123,6 +136,8 @@ async def test_the_chat_shows_every_event(chat: Chat) -> None:
     for expected in ("❯ hello", "Look.", "? patch asks: why", "Allowed: once.", "Nobody answered in time", "sudo id"):
         assert expected in shown
     for expected in ("→ left", "✓ patch a  1.0s", "2 + 2", "· again in 2 s", "✗ a fault", "✗ it broke", "unread"):
+        assert expected in shown
+    for expected in ("⤷ sub-agent: Look", "⤶ sub-agent completed: Look", "bg_1: Done beside.", "9 messages are now 3"):
         assert expected in shown
     assert chat.screen.scene.context == "50% full"
     assert not chat.screen.scene.busy

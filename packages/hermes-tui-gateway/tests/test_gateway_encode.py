@@ -8,7 +8,14 @@ import msgspec
 import pytest
 from hermes_core.content import ImagePart, TextPart
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -32,10 +39,14 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 from hermes_core.questions import Approval, Clarify, ClarifyItem, FileChange, Secret, Sudo
+from hermes_core.subagents.info import AgentInfo, ToolNote
 from hermes_core.usage import Usage
 from hermes_tui_gateway.encode import encode
 from hermes_tui_gateway.frames import result_frame
@@ -47,6 +58,33 @@ ASK: dict[str, Any] = {"id": "q1", "turn_id": "t"}
 APPROVAL = Approval(**ASK, tool="terminal", command="rm -rf x", description="It removes.", patterns=("p1", "p2"))
 PLAIN = Clarify(**ASK, items=(ClarifyItem("a", "Which?", ("x", "y")),))
 SEVERAL = Clarify(**ASK, items=(ClarifyItem("a", "Which?", ("x",), multiple=True), ClarifyItem("b", "Why?")))
+
+AGENT = AgentInfo(
+    id="sa-0-00000000", goal="Look", session_id="c", model="m", toolsets=("file",), status="running", tool_count=1
+)
+AGENT_SEEN: dict[str, Any] = {
+    "goal": "Look",
+    "task_count": 1,
+    "task_index": 0,
+    "subagent_id": "sa-0-00000000",
+    "parent_id": "main",
+    "depth": 1,
+    "status": "running",
+    "child_session_id": "c",
+    "model": "m",
+    "tool_count": 1,
+    "toolsets": ["file"],
+}
+ENDED = msgspec.structs.replace(
+    AGENT,
+    status="completed",
+    duration=1.5,
+    summary="Done.",
+    usage=Usage(input=7, output=5, reasoning=2, calls=1),
+    files_read=("/w/a",),
+    output_tail=(ToolNote("patch", "a.py"),),
+    missed_steer="left",
+)
 
 GOLDEN: list[tuple[Event, str, Any]] = [
     (
@@ -181,6 +219,52 @@ GOLDEN: list[tuple[Event, str, Any]] = [
     (QueueChanged(texts=("a",), dropped=("t2",)), "queue.changed", {"texts": ["a"], "dropped": ["t2"]}),
     (SessionTitle(stored_id="s", title="T"), "session.title", {"session_id": "s", "title": "T"}),
     (SessionClosedEvent(reason="tui_close"), "session.closed", {"reason": "tui_close"}),
+    (AgentRequested(agent=AGENT), "subagent.spawn_requested", AGENT_SEEN),
+    (AgentStarted(agent=AGENT, agent_id=AGENT.id), "subagent.start", AGENT_SEEN),
+    (AgentThinking(agent=AGENT, text="Hm"), "subagent.thinking", {**AGENT_SEEN, "text": "Hm"}),
+    (
+        AgentTool(agent=AGENT, tool="patch", preview="a.py"),
+        "subagent.tool",
+        {**AGENT_SEEN, "tool_name": "patch", "tool_preview": "a.py"},
+    ),
+    (AgentProgress(agent=AGENT, text="Half."), "subagent.progress", {**AGENT_SEEN, "text": "Half."}),
+    (
+        AgentComplete(agent=ENDED),
+        "subagent.complete",
+        {
+            **AGENT_SEEN,
+            "status": "completed",
+            "summary": "Done.",
+            "duration_seconds": 1.5,
+            "input_tokens": 7,
+            "output_tokens": 5,
+            "reasoning_tokens": 2,
+            "api_calls": 1,
+            "files_read": ["/w/a"],
+            "files_written": [],
+            "output_tail": [{"tool": "patch", "preview": "a.py", "is_error": False}],
+            "missed_steer": "left",
+        },
+    ),
+    (
+        BackgroundComplete(task_id="bg_1", text="No model.", status="error", agent_id="bg_1"),
+        "background.complete",
+        {"task_id": "bg_1", "text": "error: No model."},
+    ),
+    (TranscriptCut(removed=3, survivors=(9,)), "transcript.cut", {"removed": 3, "survivors": [9]}),
+    (
+        TranscriptCompacted(before_messages=9, after_messages=3, before_tokens=900, after_tokens=90, survivors=(12,)),
+        "transcript.compacted",
+        {
+            "before_messages": 9,
+            "after_messages": 3,
+            "before_tokens": 900,
+            "after_tokens": 90,
+            "automatic": False,
+            "survivors": [12],
+        },
+    ),
+    (ToolsChanged(added=("a",), removed=("b",)), "tools.changed", {"added": ["a"], "removed": ["b"]}),
     (StatusUpdate(kind="retry", text="Again."), "status.update", {"kind": "retry", "text": "Again."}),
     (ErrorEvent(message="No.", code="no_model"), "error", {"message": "No.", "code": "no_model"}),
 ]

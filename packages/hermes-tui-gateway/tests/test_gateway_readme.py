@@ -41,9 +41,10 @@ def test_every_answer_stands_beside_its_question(name: str) -> None:
 
 def test_every_event_that_is_sent_is_told_of() -> None:
     source = "\n".join(
-        (SOURCE / name).read_text() for name in ("encode.py", "questions.py", "connection.py", "gateway.py")
+        (SOURCE / name).read_text()
+        for name in ("encode.py", "agents.py", "questions.py", "connection.py", "gateway.py")
     )
-    sent = set(re.findall(r'"([a-z]+\.[a-z]+)"', source))
+    sent = set(re.findall(r'"([a-z]+\.[a-z_]+)"', source))
     assert len(sent) > 15
     for kind in sent:
         assert f"`{kind}`" in README, kind

@@ -10,7 +10,14 @@ from typing import assert_never
 
 from hermes_core.content import bounded
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -33,7 +40,10 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 from hermes_core.messages import AssistantMessage, StoredMessage
@@ -114,6 +124,10 @@ class Encoder:
             case ClarifyRequest() | SudoRequest() | SecretRequest():
                 return ()
             case SteerQueued() | SteerDelivered() | QueueChanged() | SessionClosedEvent():
+                return ()
+            case AgentRequested() | AgentStarted() | AgentThinking() | AgentTool() | AgentProgress() | AgentComplete():
+                return ()
+            case BackgroundComplete() | TranscriptCut() | TranscriptCompacted() | ToolsChanged():
                 return ()
             case _:
                 assert_never(event)

@@ -11,7 +11,14 @@ from hermes_core.commands import Interrupt, Submit
 from hermes_core.config import Config
 from hermes_core.content import TextPart
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -34,7 +41,10 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 from hermes_core.runtime import Runtime
@@ -152,6 +162,16 @@ class OneShot:
                 | SessionInfo()
                 | SessionTitle()
                 | SessionClosedEvent()
+                | AgentRequested()
+                | AgentStarted()
+                | AgentThinking()
+                | AgentTool()
+                | AgentProgress()
+                | AgentComplete()
+                | BackgroundComplete()
+                | TranscriptCut()
+                | TranscriptCompacted()
+                | ToolsChanged()
             ):
                 pass
             case _:

@@ -7,7 +7,9 @@
     ├── SessionError
     │   ├── SessionNotFound         session_not_found
     │   ├── SessionBusy             session_busy
-    │   └── SessionClosed           session_closed
+    │   ├── SessionHeld             session_held         another process writes it
+    │   ├── SessionClosed           session_closed
+    │   └── CutRefused              cut_refused          names why: not_found, mismatch, empty
     ├── QuestionError
     │   ├── QuestionNotOpen         question_not_open    unknown, answered, expired or withdrawn
     │   └── AnswerNotOffered        answer_not_offered   decides nothing
@@ -32,7 +34,7 @@ never hold a secret.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class HermesError(Exception):
@@ -88,6 +90,34 @@ class SessionBusy(SessionError):
     """The command needs an idle session and a turn is running."""
 
     code = "session_busy"
+
+
+class SessionHeld(SessionError):
+    """Another process writes this session; `holder` says which, for people."""
+
+    code = "session_held"
+
+    def __init__(self, session_id: str, holder: str) -> None:
+        super().__init__(f"The session {session_id!r} is in use by {holder}.")
+        self.session_id = session_id
+        self.holder = holder
+
+
+CutProblem = Literal["not_found", "mismatch", "empty"]
+
+
+class CutRefused(SessionError):
+    """A rewind was refused and changed nothing.
+
+    `not_found`: no such user row or turn. `mismatch`: row id and ordinal mean different turns. `empty`: nothing
+    would be left, and that was not agreed to.
+    """
+
+    code = "cut_refused"
+
+    def __init__(self, message: str, problem: CutProblem) -> None:
+        super().__init__(message)
+        self.problem: CutProblem = problem
 
 
 class SessionClosed(SessionError):

@@ -18,6 +18,7 @@ import msgspec
 from hermes_core.content import Part
 from hermes_core.messages import Outcome
 from hermes_core.questions import Approval, Choice, Clarify, FileChange, QuestionKind, Secret, Sudo
+from hermes_core.subagents.info import AgentInfo
 from hermes_core.usage import Usage
 
 TurnStatus = Literal["complete", "error", "interrupted"]
@@ -222,6 +223,55 @@ class QueueChanged(_Event, tag="queue.changed"):
     dropped: tuple[str, ...] = ()
 
 
+# -- sub-agents and side work ----------------------------------------------------------------------
+
+
+class _AgentEvent(_Event):
+    """On the log of the session at the root of the tree; `agent_id` is the sub-agent's id."""
+
+    agent: AgentInfo
+
+
+class AgentRequested(_AgentEvent, tag="subagent.spawn_requested"):
+    """A sub-agent was asked for and waits for a free place."""
+
+
+class AgentStarted(_AgentEvent, tag="subagent.start"):
+    """A sub-agent begins. Its approvals and tool calls come as this log's own events with its `agent_id`."""
+
+
+class AgentThinking(_AgentEvent, tag="subagent.thinking"):
+    """A sub-agent reasons; `text` is the newest of it, bounded."""
+
+    text: str
+
+
+class AgentTool(_AgentEvent, tag="subagent.tool"):
+    """A sub-agent begins a tool call."""
+
+    tool: str
+    preview: str = ""
+
+
+class AgentProgress(_AgentEvent, tag="subagent.progress"):
+    """A line about what a sub-agent does."""
+
+    text: str
+
+
+class AgentComplete(_AgentEvent, tag="subagent.complete"):
+    """A sub-agent has ended, with its result in `agent`: exactly one for each that was requested or started."""
+
+
+class BackgroundComplete(_Event, tag="background.complete"):
+    """A background prompt has its answer, or its error."""
+
+    task_id: str
+    text: str
+    status: TurnStatus = "complete"
+    code: str = ""
+
+
 # -- session ---------------------------------------------------------------------------------------
 
 
@@ -250,6 +300,34 @@ class SessionClosedEvent(_Event, tag="session.closed"):
     """The live session ended; no event follows. `reason` is a word."""
 
     reason: str
+
+
+class TranscriptCut(_Event, tag="transcript.cut"):
+    """Rows were taken from the end of the transcript (rewind, undo, retry). Every row id known before is void.
+
+    `survivors` are the new row ids of the user rows that are left, in their order.
+    """
+
+    removed: int
+    survivors: tuple[int, ...] = ()
+
+
+class TranscriptCompacted(_Event, tag="transcript.compacted"):
+    """Older rows were replaced by a summary. Every row id known before is void; `survivors` as in a cut."""
+
+    before_messages: int
+    after_messages: int
+    before_tokens: int
+    after_tokens: int
+    automatic: bool = False
+    survivors: tuple[int, ...] = ()
+
+
+class ToolsChanged(_Event, tag="tools.changed"):
+    """The session offers other tools from its next turn on (a reload, a server that came or went)."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 class StatusUpdate(_Event, tag="status.update"):
@@ -286,9 +364,19 @@ Event = (
     | SteerQueued
     | SteerDelivered
     | QueueChanged
+    | AgentRequested
+    | AgentStarted
+    | AgentThinking
+    | AgentTool
+    | AgentProgress
+    | AgentComplete
+    | BackgroundComplete
     | SessionInfo
     | SessionTitle
     | SessionClosedEvent
+    | TranscriptCut
+    | TranscriptCompacted
+    | ToolsChanged
     | StatusUpdate
     | ErrorEvent
 )

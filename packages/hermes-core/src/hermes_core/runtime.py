@@ -22,7 +22,9 @@ from hermes_core.config.settings import Config
 from hermes_core.errors import InvalidInput, SessionClosed, SessionNotFound
 from hermes_core.messages import Message
 from hermes_core.models.resolve import Models
-from hermes_core.session.session import Session, patched
+from hermes_core.session.session import Session
+from hermes_core.session.settings import patched
+from hermes_core.session.toolbox import Toolbox
 from hermes_core.store.protocol import SessionPatch, SessionRecord, Store
 from hermes_core.tools.policy import Policy
 from hermes_core.usage import Usage
@@ -248,7 +250,6 @@ class Runtime:
         tools: Sequence[str] | None = None,
         usage: Usage | None = None,
     ) -> Session:
-        offered = self.tools if tools is None else {name: self.tools[name] for name in tools if name in self.tools}
         return Session(
             self,
             record,
@@ -256,7 +257,7 @@ class Runtime:
             stored=stored,
             answerable=answerable,
             usage=usage or Usage(),
-            tools=offered,
+            toolbox=Toolbox(lambda: self.tools, tools),
             tasks=self._tasks,
         )
 

@@ -7,7 +7,14 @@ from typing import Any, assert_never
 import msgspec
 from hermes_core.content import ImagePart, text_of
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -30,11 +37,14 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 
-from hermes_tui_gateway import questions
+from hermes_tui_gateway import agents, questions
 from hermes_tui_gateway.diff import inline_diff
 from hermes_tui_gateway.frames import event_line
 from hermes_tui_gateway.info import Surroundings, info_payload, tokens
@@ -84,6 +94,16 @@ def _payload(event: Event, around: Surroundings) -> _Made:
             return "session.title", wire.Title(session_id=event.stored_id, title=event.title)
         case SessionClosedEvent():
             return "session.closed", wire.Closed(reason=event.reason)
+        case AgentRequested() | AgentStarted() | AgentThinking() | AgentTool() | AgentProgress() | AgentComplete():
+            return agents.told(event)
+        case BackgroundComplete():
+            return "background.complete", agents.background(event)
+        case TranscriptCut():
+            return "transcript.cut", wire.Cut(removed=event.removed, survivors=list(event.survivors))
+        case TranscriptCompacted():
+            return "transcript.compacted", _compacted(event)
+        case ToolsChanged():
+            return "tools.changed", wire.ToolsChanged(added=list(event.added), removed=list(event.removed))
         case StatusUpdate():
             return "status.update", wire.Status(kind=event.kind, text=event.text)
         case ErrorEvent():
@@ -92,7 +112,10 @@ def _payload(event: Event, around: Surroundings) -> _Made:
             assert_never(event)
 
 
-_EVERYONES = (ApprovalRequest, ClarifyRequest, SudoRequest, SecretRequest, QuestionClosed, StatusUpdate, ErrorEvent)
+_EVERYONES = (
+    *(ApprovalRequest, ClarifyRequest, SudoRequest, SecretRequest, QuestionClosed, StatusUpdate, ErrorEvent),
+    *(AgentRequested, AgentStarted, AgentThinking, AgentTool, AgentProgress, AgentComplete, BackgroundComplete),
+)
 """Events that reach the host whichever agent they come from: it has to answer, or to know."""
 
 
@@ -172,6 +195,17 @@ def _tool_ended(event: ToolComplete) -> wire.ToolEnded:
         todos=todos,
         error=UNSET if event.outcome == "ok" else _first_line(event.result) or event.outcome,
         exit_code=UNSET if event.exit_code is None else event.exit_code,
+    )
+
+
+def _compacted(event: TranscriptCompacted) -> wire.Compacted:
+    return wire.Compacted(
+        before_messages=event.before_messages,
+        after_messages=event.after_messages,
+        before_tokens=event.before_tokens,
+        after_tokens=event.after_tokens,
+        automatic=event.automatic,
+        survivors=list(event.survivors),
     )
 
 

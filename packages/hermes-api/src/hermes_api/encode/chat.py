@@ -10,7 +10,14 @@ from typing import assert_never
 
 import msgspec
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -33,7 +40,10 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 
@@ -107,6 +117,10 @@ class ChatChunks:
             case SteerQueued() | SteerDelivered() | QueueChanged():
                 return b""
             case SessionInfo() | SessionTitle() | SessionClosedEvent() | StatusUpdate() | ErrorEvent():
+                return b""
+            case AgentRequested() | AgentStarted() | AgentThinking() | AgentTool() | AgentProgress() | AgentComplete():
+                return b""
+            case BackgroundComplete() | TranscriptCut() | TranscriptCompacted() | ToolsChanged():
                 return b""
             case _:
                 assert_never(event)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple, assert_never
 
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -28,7 +35,10 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 
@@ -86,7 +96,17 @@ class RunEvents:
                 return None
             case ToolGenerating() | ToolProgress() | ClarifyRequest() | SudoRequest() | SecretRequest():
                 return None
-            case SessionInfo() | SessionTitle() | SessionClosedEvent() | ErrorEvent():
+            case AgentStarted():
+                return "subagent.start", _agent(event)
+            case AgentComplete():
+                return "subagent.complete", _agent(event, status=event.agent.status, summary=event.agent.summary)
+            case TranscriptCompacted():
+                return "transcript.compacted", _compacted(event)
+            case AgentRequested() | AgentThinking() | AgentTool() | AgentProgress() | BackgroundComplete():
+                return None
+            case (
+                SessionInfo() | SessionTitle() | SessionClosedEvent() | ErrorEvent() | TranscriptCut() | ToolsChanged()
+            ):
                 return None
             case _:
                 assert_never(event)
@@ -114,6 +134,21 @@ def _of_agent(event: ToolStart | ToolComplete, **fields: Any) -> dict[str, Any]:
     if event.agent_id != "main":
         fields["agent_id"] = event.agent_id
     return fields
+
+
+def _agent(event: AgentStarted | AgentComplete, **fields: Any) -> dict[str, Any]:
+    agent = event.agent
+    return {"agent_id": agent.id, "parent_id": agent.parent_id, "goal": agent.goal, **fields}
+
+
+def _compacted(event: TranscriptCompacted) -> dict[str, Any]:
+    return {
+        "before_messages": event.before_messages,
+        "after_messages": event.after_messages,
+        "before_tokens": event.before_tokens,
+        "after_tokens": event.after_tokens,
+        "automatic": event.automatic,
+    }
 
 
 def _closed(event: QuestionClosed) -> tuple[str, dict[str, Any]] | None:

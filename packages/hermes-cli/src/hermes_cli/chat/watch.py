@@ -8,7 +8,14 @@ from typing import assert_never
 
 from hermes_core.content import text_of
 from hermes_core.events import (
+    AgentComplete,
+    AgentProgress,
+    AgentRequested,
+    AgentStarted,
+    AgentThinking,
+    AgentTool,
     ApprovalRequest,
+    BackgroundComplete,
     ClarifyRequest,
     ErrorEvent,
     Event,
@@ -31,7 +38,10 @@ from hermes_core.events import (
     ToolComplete,
     ToolGenerating,
     ToolProgress,
+    ToolsChanged,
     ToolStart,
+    TranscriptCompacted,
+    TranscriptCut,
     UserMessageAdded,
 )
 
@@ -117,9 +127,41 @@ class Watch:
                 scroll.note(f"· {one_line(event.text, 400)}")
             case ErrorEvent():
                 scroll.fault(event.message)
+            case AgentRequested() | AgentStarted() | AgentThinking() | AgentTool() | AgentProgress() | AgentComplete():
+                self._agent(event)
+            case BackgroundComplete() | TranscriptCut() | TranscriptCompacted() | ToolsChanged():
+                self._aside(event)
             case SessionClosedEvent():
                 scene.rest()
                 self._inquiry.drop()
+            case _:
+                assert_never(event)
+
+    def _agent(
+        self,
+        event: AgentRequested | AgentStarted | AgentThinking | AgentTool | AgentProgress | AgentComplete,
+    ) -> None:
+        goal = one_line(event.agent.goal, 60)
+        match event:
+            case AgentStarted():
+                self._scroll.note(f"⤷ sub-agent: {goal}")
+            case AgentComplete():
+                self._scroll.note(f"⤶ sub-agent {event.agent.status}: {goal}")
+            case AgentRequested() | AgentThinking() | AgentTool() | AgentProgress():
+                self._scene.begin(f"sub-agent: {goal}")
+            case _:
+                assert_never(event)
+
+    def _aside(self, event: BackgroundComplete | TranscriptCut | TranscriptCompacted | ToolsChanged) -> None:
+        match event:
+            case BackgroundComplete():
+                self._scroll.note(f"{event.task_id}: {one_line(event.text, 2000)}")
+            case TranscriptCut():
+                self._scroll.note(f"· Took back {event.removed} messages.")
+            case TranscriptCompacted():
+                self._scroll.note(f"· Summarised: {event.before_messages} messages are now {event.after_messages}.")
+            case ToolsChanged():
+                self._scroll.note(f"· Tools changed: {len(event.added)} more, {len(event.removed)} fewer.")
             case _:
                 assert_never(event)
 

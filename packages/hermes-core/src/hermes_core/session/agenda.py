@@ -1,20 +1,22 @@
 """The agenda of a session: the one turn that runs, and the follow-ups that wait for it.
 
-Taking the running place is one step without an await, so two submits can never both begin.
+Taking the running place is one step without an await, so two submits can never both begin. Work that changes the
+transcript outside of a turn (rewind, compaction) takes the same place with `hold`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import anyio
 from anyio.abc import TaskGroup
 
 from hermes_core.commands import BusyMode, Interrupt, InterruptReply, Submit, SubmitReply
 from hermes_core.content import TextPart, text_of
-from hermes_core.errors import HermesError, InvalidInput
+from hermes_core.errors import HermesError, InvalidInput, SessionBusy
 from hermes_core.events import Event, MessageComplete, MessageStart, QueueChanged, SteerQueued, UserMessageAdded
 from hermes_core.messages import UserMessage
 from hermes_core.session.transcript import Transcript
@@ -47,6 +49,27 @@ class Agenda:
         self._loop: TurnLoop | None = None
         self._queue: deque[Turn] = deque()
         self.turn: Turn | None = None
+        self._held = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs, or other work holds its place."""
+        return self.turn is not None or self._held
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Keep turns from beginning while the block runs; submits wait as follow-ups. Raises SessionBusy.
+
+        The block must come to an end whatever happens: shield what cannot be left half done.
+        """
+        if self.busy:
+            raise SessionBusy("A turn is running. Wait for it, or interrupt it.")
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self._next()
 
     @property
     def queue(self) -> tuple[str, ...]:
@@ -62,10 +85,10 @@ class Agenda:
         """Begin a turn, or do what `busy` says while one runs."""
         turn = Turn(command)
         running = self.turn
-        if running is None:
+        if not self.busy:
             return await self._begin(turn)
         text = text_of(command.parts)
-        if busy == "steer" and text and all(isinstance(part, TextPart) for part in command.parts):
+        if running and busy == "steer" and text and all(isinstance(part, TextPart) for part in command.parts):
             self.steer(text, follow_up=command)
             return SubmitReply("steered", turn_id=running.id)
         if len(self._queue) >= MAX_FOLLOW_UPS:
@@ -73,7 +96,7 @@ class Agenda:
         turn.queued = True
         self._queue.append(turn)
         self._tell_queue()
-        if busy == "interrupt":
+        if running and busy == "interrupt":
             running.interrupt()
         return SubmitReply("queued", turn_id=turn.id)
 
@@ -159,7 +182,7 @@ class Agenda:
             self._queue.appendleft(turn)
 
     def _next(self) -> None:
-        if self._queue and self.turn is None:
+        if self._queue and not self.busy:
             turn = self._queue.popleft()
             self._tell_queue()
             self._start(turn)

@@ -6,10 +6,9 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, assert_never, overload
+from typing import assert_never, cast
 
 import anyio
-import msgspec
 from anyio.abc import TaskGroup
 
 from hermes_core import ids
@@ -17,10 +16,9 @@ from hermes_core.commands import (
     AnswerApprovals,
     AnswerQuestion,
     AnswerReply,
+    Asks,
     Command,
-    Done,
     Interrupt,
-    InterruptReply,
     Reply,
     SetEdits,
     SetModel,
@@ -30,9 +28,10 @@ from hermes_core.commands import (
     Submit,
     SubmitReply,
 )
+from hermes_core.commands.asks import ReplyT_co
 from hermes_core.content import clean
 from hermes_core.errors import HermesError, InvalidInput, SessionClosed
-from hermes_core.events import SessionClosedEvent, SessionInfo, SessionState, SessionTitle, TodoItem
+from hermes_core.events import SessionClosedEvent, SessionInfo, SessionState, TodoItem
 from hermes_core.messages import Message, StoredMessage
 from hermes_core.models.provider import Endpoint
 from hermes_core.session.agenda import Agenda
@@ -40,8 +39,11 @@ from hermes_core.session.desk import QuestionDesk
 from hermes_core.session.grants import SessionGrants
 from hermes_core.session.host import SessionHost
 from hermes_core.session.log import EventLog
+from hermes_core.session.preferences import Preferences
+from hermes_core.session.settings import SessionSettings
 from hermes_core.session.snapshot import Inflight, Snapshot
 from hermes_core.session.subscription import Subscription
+from hermes_core.session.toolbox import Toolbox
 from hermes_core.session.transcript import Transcript
 from hermes_core.shield import shielded
 from hermes_core.store.protocol import SessionPatch, SessionRecord, Store
@@ -49,7 +51,6 @@ from hermes_core.turn.turn import Turn
 from hermes_core.turn.workbench import Workbench
 from hermes_core.usage import Usage
 
-MAX_TITLE = 200
 log = logging.getLogger(__name__)
 
 
@@ -65,28 +66,32 @@ class Session:
         stored: bool,
         answerable: bool,
         usage: Usage,
-        tools: dict[str, Any],
+        toolbox: Toolbox,
         tasks: TaskGroup,
     ) -> None:
         self.id = ids.runtime_session_id()
-        self.record = record
+        self.settings = SessionSettings(store, record, stored=stored)
+        self.toolbox = toolbox
         self.started_at = time.time()
         self.last_active = self.started_at
         self.usage = usage
         self.context_used = 0
         self.log = EventLog(self.id)
         self.desk = QuestionDesk(self.log.publish, answerable=answerable)
-        self.transcript = Transcript(store, record.id, self._ensure_stored)
+        self.transcript = Transcript(store, record.id, self.settings.ensure_stored)
         self._host = host
-        self._store = store
-        self._stored = stored
         self._closed = False
         self._ended = anyio.Event()
-        self._endpoint: Endpoint | None = None
-        self._bench = self._lay_bench(tools, tasks)
+        self._preferences = Preferences(self.settings, lambda: host.models, self.log.publish, self._tell_info)
+        self._bench = self._lay_bench(tasks)
         self._agenda = Agenda(self._bench, self.log.publish, tasks, self._turn_finished)
 
     # -- what it is
+
+    @property
+    def record(self) -> SessionRecord:
+        """Its settings as they are now."""
+        return self.settings.record
 
     @property
     def stored_id(self) -> str:
@@ -98,7 +103,7 @@ class Session:
         """`waiting` while a question is open, `working` while a turn runs, else `idle`."""
         if self.desk.questions:
             return "waiting"
-        return "working" if self._agenda.turn else "idle"
+        return "working" if self._agenda.busy else "idle"
 
     @property
     def closed(self) -> bool:
@@ -118,12 +123,12 @@ class Session:
     @property
     def endpoint(self) -> Endpoint | None:
         """Where the last turn's model answered, None before the first."""
-        return self._endpoint
+        return self._preferences.endpoint
 
     @property
     def context_max(self) -> int:
         """Tokens that the model can read, 0 while unknown."""
-        return self._endpoint.context_length if self._endpoint else 0
+        return self.endpoint.context_length if self.endpoint else 0
 
     @property
     def todos(self) -> tuple[TodoItem, ...]:
@@ -168,41 +173,12 @@ class Session:
 
     # -- what can be asked of it
 
-    @overload
-    async def dispatch(self, command: Submit) -> SubmitReply: ...
-    @overload
-    async def dispatch(self, command: Steer) -> SteerReply: ...
-    @overload
-    async def dispatch(self, command: Interrupt) -> InterruptReply: ...
-    @overload
-    async def dispatch(self, command: AnswerQuestion | AnswerApprovals) -> AnswerReply: ...
-    @overload
-    async def dispatch(self, command: SetTitle | SetModel | SetEdits) -> Done: ...
-    async def dispatch(self, command: Command) -> Reply:
+    async def dispatch(self, command: Asks[ReplyT_co]) -> ReplyT_co:
         """Carry out `command`. Errors are those that the command names, and SessionClosed."""
         if self._closed:
             raise SessionClosed("This session is closed. Resume it to go on.")
         self.last_active = time.time()
-        match command:
-            case Submit():
-                return await self._submit(command)
-            case Steer():
-                return self._steer(command)
-            case Interrupt():
-                return await self._agenda.interrupt(command)
-            case AnswerQuestion():
-                self.desk.answer(command.request_id, command.answer)
-                return AnswerReply(1)
-            case AnswerApprovals():
-                return AnswerReply(self.desk.answer_approvals(command.choice, every=command.all))
-            case SetTitle():
-                return await self._set_title(command.title)
-            case SetModel():
-                return await self._set_model(command.model)
-            case SetEdits():
-                return await self._change(SessionPatch(edits=command.mode))
-            case _:
-                assert_never(command)
+        return cast("ReplyT_co", await self._carry_out(cast("Command", command)))
 
     async def close(self, reason: str) -> None:
         """End the live session: stop the turn, end its processes, mark the row ended. Its history stays.
@@ -217,13 +193,31 @@ class Session:
 
     # -- how it is done
 
+    async def _carry_out(self, command: Command) -> Reply:
+        match command:
+            case Submit():
+                return await self._submit(command)
+            case Steer():
+                return self._steer(command)
+            case Interrupt():
+                return await self._agenda.interrupt(command)
+            case AnswerQuestion():
+                self.desk.answer(command.request_id, command.answer)
+                return AnswerReply(1)
+            case AnswerApprovals():
+                return AnswerReply(self.desk.answer_approvals(command.choice, every=command.all))
+            case SetTitle() | SetModel() | SetEdits():
+                return await self._preferences.dispatch(command)
+            case _:
+                assert_never(command)
+
     async def _close(self, reason: str) -> None:
         try:
             await self._agenda.interrupt(Interrupt())
             self.desk.withdraw()
             await self._bench.processes.aclose()
-            if self._stored:
-                await self._store.update_session(self.stored_id, SessionPatch(ended_at=time.time(), end_reason=reason))
+            if self.settings.stored:
+                await self.settings.change(SessionPatch(ended_at=time.time(), end_reason=reason))
         except HermesError as error:
             # Only the mark is missing: the history was stored as it came, and nothing holds the session open.
             log.error("the end of session %s could not be stored: %s", self.stored_id, error)
@@ -243,57 +237,17 @@ class Session:
             raise InvalidInput("The steering text is empty.", "text")
         return SteerReply("queued" if self._agenda.steer(text) else "rejected")
 
-    async def _set_title(self, title: str) -> Done:
-        title = " ".join(clean(title).split())
-        if not title:
-            raise InvalidInput("The title is empty.", "title")
-        if len(title) > MAX_TITLE:
-            raise InvalidInput(f"The title is longer than {MAX_TITLE} characters.", "title")
-        await self._ensure_stored()
-        await self._change(SessionPatch(title=title))
-        self.log.publish(SessionTitle(stored_id=self.stored_id, title=title))
-        return Done()
-
-    async def _set_model(self, model: str) -> Done:
-        in_use = self.record.provider or (self._endpoint.provider if self._endpoint else "")
-        endpoint = await self._host.models.resolve(model, current=in_use)
-        await self._change(SessionPatch(model=endpoint.model, provider=endpoint.provider))
-        self._endpoint = endpoint
-        self.log.publish(self._info())
-        return Done()
-
-    async def _change(self, patch: SessionPatch) -> Done:
-        """Store a change of settings (if there is a row yet), then take it over."""
-        return await shielded(self._stored_change(patch))
-
-    async def _stored_change(self, patch: SessionPatch) -> Done:
-        if self._stored:
-            await self._store.update_session(self.stored_id, patch)
-        self.record = patched(self.record, patch)
-        return Done()
-
-    async def _ensure_stored(self) -> None:
-        """Give the session its durable row, once, with the first thing that is worth keeping."""
-        if not self._stored:
-            self._stored = True
-            try:
-                # Shielded: a row that is there although we do not know of it could never be made again.
-                await shielded(self._store.create_session(self.record))
-            except BaseException:
-                self._stored = False
-                raise
-
-    def _resolved(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-
     def _turn_finished(self, turn: Turn) -> None:
         self.usage = self.usage + turn.usage
         self.context_used = turn.context_used or self.context_used
         self.last_active = time.time()
+        self._tell_info()
+
+    def _tell_info(self) -> None:
         self.log.publish(self._info())
 
     def _info(self) -> SessionInfo:
-        endpoint = self._endpoint
+        endpoint = self.endpoint
         return SessionInfo(
             stored_id=self.stored_id,
             title=self.record.title,
@@ -313,7 +267,7 @@ class Session:
         said = self._agenda.loop.partial if self._agenda.loop else None
         return Inflight(turn.id, turn.command.parts, said.text if said else "", said.reasoning if said else "")
 
-    def _lay_bench(self, tools: dict[str, Any], tasks: TaskGroup) -> Workbench:
+    def _lay_bench(self, tasks: TaskGroup) -> Workbench:
         from hermes_core.tools.processes import BackgroundProcesses
         from hermes_core.tools.seen import SeenFiles
 
@@ -331,8 +285,8 @@ class Session:
             model=lambda: (self.record.model, self.record.provider),
             reasoning_effort=lambda: self.record.reasoning_effort,
             edits=lambda: self.record.edits,
-            resolved=self._resolved,
-            tools=tools,
+            resolved=self._preferences.resolved,
+            tools=self.toolbox.offered,
             policy=host.policy,
             grants=SessionGrants(host.store),
             env=host.child_env,
@@ -349,9 +303,3 @@ class Session:
     def seed(self, messages: Sequence[Message]) -> None:
         """Begin the conversation with these messages; they are stored with the first turn."""
         self.transcript.seed(messages)
-
-
-def patched(record: SessionRecord, patch: SessionPatch) -> SessionRecord:
-    """Return `record` with the fields that `patch` sets."""
-    changes = {name: value for name in patch.__struct_fields__ if (value := getattr(patch, name)) is not msgspec.UNSET}
-    return msgspec.structs.replace(record, **changes)

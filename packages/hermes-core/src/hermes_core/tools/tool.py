@@ -17,6 +17,12 @@ from hermes_core.questions import Answer, Choice, FileChange, Question
 Args = TypeVar("Args", bound=msgspec.Struct)
 
 
+class RawArgs(msgspec.Struct, frozen=True):
+    """Arguments as plain data, for tools whose schema is not ours."""
+
+    values: dict[str, Any]
+
+
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a call ended. `text` is what the model reads; the rest is for the people who watch."""
 
@@ -140,10 +146,20 @@ class Tool(msgspec.Struct, Generic[Args], frozen=True, kw_only=True):
     """The path argument, for tools that work on one file."""
     preview: Callable[[Args, ToolContext], Awaitable[tuple[FileChange, ...]]] | None = None
     """The edits a call would make; raises HermesError where it would fail."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema of the arguments, for tools that bring one (MCP, plugins): `args` is then `RawArgs`."""
 
     def spec(self) -> ToolSpec:
         """Return what the model is told: name, description, and the schema of the arguments, inlined."""
-        return ToolSpec(name=self.name, description=self.description, parameters=parameters_of(self.args))
+        parameters = parameters_of(self.args) if self.schema is None else self.schema
+        return ToolSpec(name=self.name, description=self.description, parameters=parameters)
+
+    def decode(self, arguments: str) -> Args:
+        """Read the arguments that the model wrote. Raises msgspec.DecodeError and what else JSON can raise."""
+        text = arguments.strip() or "{}"
+        if self.schema is None:
+            return msgspec.json.decode(text, type=self.args, strict=False)
+        return self.args(msgspec.json.decode(text, type=dict[str, Any]))
 
 
 @functools.cache

@@ -46,8 +46,7 @@ def read_call(call: ToolCall, row_id: int, tools: Mapping[str, Tool[Any]], finis
         problem = f"There is no tool {call.name!r}. There are: {', '.join(tools)}."
     else:
         try:
-            decoded: Any = msgspec.json.decode(call.arguments.strip() or "{}", type=tool.args, strict=False)
-            args = decoded
+            args = tool.decode(call.arguments)
         except UNREADABLE as error:
             problem = f"The arguments of {call.name} are not right: {error}. Nothing was run."
     return Call(

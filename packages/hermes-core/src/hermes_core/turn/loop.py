@@ -61,13 +61,15 @@ class TurnLoop:
         else:
             endpoint = await bench.models.resolve(model, provider)
         bench.resolved(endpoint)
-        self._model_step = ModelStep(bench, turn, endpoint, bench.models.provider(endpoint))
+        tools = bench.tools()
+        specs = tuple(tool.spec() for tool in tools.values()) if turn.command.tools else ()
+        self._model_step = ModelStep(bench, turn, endpoint, bench.models.provider(endpoint), specs)
         for number in range(1, bench.max_steps + 1):
             answer, rows = await self._model_step.run(number)
             if not answer.tool_calls:
                 return completed(turn, answer, rows[0].row_id)
             calls = [
-                read_call(call, row.row_id, bench.tools, answer.finish)
+                read_call(call, row.row_id, tools, answer.finish)
                 for call, row in zip(answer.tool_calls, rows[1:], strict=True)
             ]
             self._tool_step = ToolStep(bench, turn, calls)

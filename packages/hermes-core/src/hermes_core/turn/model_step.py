@@ -16,6 +16,7 @@ from hermes_core.models.provider import (
     Provider,
     TextDelta,
     ThinkingDelta,
+    ToolSpec,
 )
 from hermes_core.turn.prompt import system_prompt
 from hermes_core.turn.turn import Turn, may_retry
@@ -25,12 +26,19 @@ from hermes_core.turn.workbench import Workbench
 class ModelStep:
     """Makes the model calls of one turn. `partial` is what the running call has said so far."""
 
-    def __init__(self, bench: Workbench, turn: Turn, endpoint: Endpoint, provider: Provider) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        turn: Turn,
+        endpoint: Endpoint,
+        provider: Provider,
+        specs: tuple[ToolSpec, ...],
+    ) -> None:
         self._bench = bench
         self._turn = turn
         self._endpoint = endpoint
         self._provider = provider
-        self._specs = tuple(tool.spec() for tool in bench.tools.values()) if turn.command.tools else ()
+        self._specs = specs
         self._stream: ModelStream | None = None
         self._shown = False
 

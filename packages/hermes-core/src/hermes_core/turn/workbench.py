@@ -58,7 +58,8 @@ class Workbench(msgspec.Struct, frozen=True, kw_only=True):
     edits: Callable[[], EditMode]
     resolved: Callable[[Endpoint], None]
     """Told which endpoint answers."""
-    tools: Mapping[str, Tool[Any]]
+    tools: Callable[[], Mapping[str, Tool[Any]]]
+    """The tools that a turn which begins now offers."""
     policy: Policy
     grants: Grants
     env: dict[str, str]

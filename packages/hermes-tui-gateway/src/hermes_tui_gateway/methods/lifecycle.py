@@ -7,7 +7,8 @@ from functools import partial
 from hermes_core.commands import SetTitle
 from hermes_core.errors import HermesError, InvalidInput, NoModelError, SessionNotFound
 from hermes_core.messages import AssistantMessage, Message, NoteMessage, StoredMessage, user_text
-from hermes_core.session.session import MAX_TITLE, Session
+from hermes_core.session.session import Session
+from hermes_core.session.settings import MAX_TITLE
 from hermes_core.store.protocol import SessionQuery
 
 from hermes_tui_gateway.call import Call

@@ -204,6 +204,32 @@ class Closed(Result, frozen=True, kw_only=True):
     stored_session_id: Maybe[str] = UNSET
 
 
+class Cut(Result, frozen=True, kw_only=True):
+    """`transcript.cut`: rows were taken from the end. Every row id known before is void; `survivors` are the new ids
+    of the user rows."""
+
+    removed: int
+    survivors: list[int]
+
+
+class Compacted(Result, frozen=True, kw_only=True):
+    """`transcript.compacted`: a summary took the place of older rows. Row ids as with `transcript.cut`."""
+
+    before_messages: int
+    after_messages: int
+    before_tokens: int
+    after_tokens: int
+    automatic: bool
+    survivors: list[int]
+
+
+class ToolsChanged(Result, frozen=True, kw_only=True):
+    """`tools.changed`: the session offers other tools from its next turn on."""
+
+    added: list[str]
+    removed: list[str]
+
+
 class Status(Result, frozen=True, kw_only=True):
     """`status.update`."""
 

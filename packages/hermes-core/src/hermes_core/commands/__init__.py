@@ -1,0 +1,49 @@
+"""Commands: everything a client can ask of a live session, and the replies. Sent with `Session.dispatch`.
+
+One file for each thing they are about; every command names the errors that it can end with.
+"""
+
+from __future__ import annotations
+
+from hermes_core.commands.answers import AnswerApprovals, AnswerCommand, AnswerQuestion, AnswerReply
+from hermes_core.commands.asks import Asks, Done
+from hermes_core.commands.settings import EditMode, SetEdits, SetModel, SettingsCommand, SetTitle
+from hermes_core.commands.turn import (
+    BusyMode,
+    Interrupt,
+    InterruptReply,
+    Steer,
+    SteerReply,
+    Submit,
+    SubmitReply,
+    TurnCommand,
+    TurnReply,
+)
+
+Command = TurnCommand | AnswerCommand | SettingsCommand
+Reply = TurnReply | AnswerReply | Done
+
+__all__ = [
+    "AnswerApprovals",
+    "AnswerCommand",
+    "AnswerQuestion",
+    "AnswerReply",
+    "Asks",
+    "BusyMode",
+    "Command",
+    "Done",
+    "EditMode",
+    "Interrupt",
+    "InterruptReply",
+    "Reply",
+    "SetEdits",
+    "SetModel",
+    "SetTitle",
+    "SettingsCommand",
+    "Steer",
+    "SteerReply",
+    "Submit",
+    "SubmitReply",
+    "TurnCommand",
+    "TurnReply",
+]
