@@ -42,9 +42,27 @@ class FaultyStore(MemoryStore):
         await self._at("update_session")
         await super().update_session(session_id, patch)
 
-    async def append(self, session_id: str, messages: Sequence[Message], usage: Usage | None = None) -> list[int]:
+    async def append(
+        self,
+        session_id: str,
+        messages: Sequence[Message],
+        usage: Usage | None = None,
+        *,
+        at: float = 0.0,
+        key: str = "",
+    ) -> list[int]:
         await self._at("append")
-        return await super().append(session_id, messages, usage)
+        return await super().append(session_id, messages, usage, at=at, key=key)
+
+    async def replace(
+        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool
+    ) -> list[int]:
+        await self._at("replace")
+        return await super().replace(session_id, rows, expected=expected, archive=archive)
+
+    async def branch(self, source_id: str, record: SessionRecord, through_row: int) -> int:
+        await self._at("branch")
+        return await super().branch(source_id, record, through_row)
 
     async def settle(self, session_id: str, row_id: int, result: ToolMessage) -> None:
         await self._at("settle")

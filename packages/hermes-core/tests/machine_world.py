@@ -219,7 +219,8 @@ class World:
         """What holds at every instant."""
         self.master.read()
         assert legal(self.session.transcript.messages)
-        stored = self.store._rows.get(self.session.stored_id, [])  # pyright: ignore
+        its = self.store._rows.get(self.session.stored_id)  # pyright: ignore
+        stored = its.transcript if its else []
         live = [(row.row_id, row.message) for row in self.session.rows]
         assert live == [(row.row_id, row.message) for row in stored], (
             "the copy in memory is another than what is stored"

@@ -48,7 +48,9 @@ async def test_contract_runs_every_check_against_a_store_of_its_own() -> None:
     assert await run_contract(make) == len(CHECKS) == len(made)
 
 
-@pytest.mark.parametrize("broken", ["append", "search", "delete_session", "list_sessions", "settle", "keys"])
+@pytest.mark.parametrize(
+    "broken", ["append", "search", "delete_session", "list_sessions", "settle", "keys", "replace", "branch"]
+)
 async def test_contract_notices_a_store_that_does_nothing(broken: str) -> None:
     async def nothing(*_args: object, **_kwargs: object) -> list[int]:
         return []

@@ -264,3 +264,26 @@ def test_import_of_the_core_and_of_the_twin_needs_neither_sqlite_nor_pytest() ->
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout.strip() == "[]"
+
+
+async def test_texts_of_the_first_tables_are_found_after_the_second_step(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "STEPS", schema.STEPS[:1])
+        connection = sqlite3.connect(path, isolation_level=None)
+        schema.migrate(connection)
+    connection.execute(
+        "INSERT INTO sessions VALUES ('a','cli','','','','','','allow','','root',1,0,'','','hi',1,1,0,0,0,0,0,0,0)"
+    )
+    rows = [("user", b'{"role":"user","parts":[{"type":"text","text":"hi"}]}'), ("note", b'{"role":"note","text":"n"}')]
+    connection.executemany("INSERT INTO messages VALUES (NULL, 'a', ?, 1.0, ?)", rows)
+    connection.execute("INSERT INTO search (rowid, text) VALUES (1, 'hi')")
+    connection.close()
+    store = SqliteStore(path)
+    await store.open()
+    added = await store.append("a", [user_text("hi again")])
+    assert [hit.row_id for hit in await store.search("hi")] == [*added, 1]
+    assert [row.row_id for row in await store.messages("a")] == [1, 2, *added]
+    await store.close()

@@ -51,11 +51,15 @@ queries = st.builds(
     source=st.sampled_from(["", "cli"]),
     cwd=words,
     owner=st.one_of(st.none(), words),
+    parent=st.one_of(st.just(""), ids),
     children=st.booleans(),
     only_used=st.booleans(),
 )
 patches = st.builds(SessionPatch, title=words, ended_at=times) | st.builds(SessionPatch)
 usages = st.none() | st.builds(Usage, input=st.integers(0, 9), calls=st.just(1), estimated=st.booleans())
+
+
+keys = st.sampled_from(["", "k", "k\ud800"])
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -68,9 +72,21 @@ class Call(msgspec.Struct, frozen=True):
     async def outcome(self, store: Store) -> object:
         """Return what the call returns, or which error it raises."""
         try:
+            if self.method == "rewrite":
+                return await rewrite(store, *self.arguments, **self.named)
             return await getattr(store, self.method)(*self.arguments, **self.named)
         except HermesError as error:
             return type(error), str(error)
+
+
+async def rewrite(store: Store, session_id: str, fresh: list[Message], cut: slice, archive: bool) -> list[int]:
+    """Replace a transcript by a part of its own rows and some new ones, in any order of the two."""
+    rows = await store.messages(session_id)
+    kept = [(row.created_at, row.message) for row in rows[cut]]
+    new = [(1.0, message) for message in fresh]
+    return await store.replace(
+        session_id, new + kept if cut.start else kept + new, expected=rows[-1].row_id if rows else 0, archive=archive
+    )
 
 
 def call(method: str, *arguments: st.SearchStrategy[Any], **named: st.SearchStrategy[Any]) -> st.SearchStrategy[Call]:
@@ -86,11 +102,31 @@ calls = st.one_of(
     call("append", ids, tails),
     call("append", ids, st.just([]), usages),
     call("settle", ids, row_ids, st.builds(ToolMessage, ids, words, words)),
+    call("append", ids, tails, at=times, key=keys),
+    call("keyed", ids, keys),
+    call(
+        "rewrite",
+        ids,
+        st.lists(messages, max_size=2),
+        st.builds(slice, st.sampled_from([None, 1, 2]), row_ids),
+        archive=st.booleans(),
+    ),
+    call("replace", ids, st.just([]), expected=row_ids, archive=st.booleans()),
+    call("archives", ids),
+    call("archived", ids, row_ids),
+    call("branch", ids, records, row_ids),
     call("delete_session", ids),
     call("session", ids),
     call("list_sessions", queries),
     call("messages", ids, after=row_ids, before=row_ids, limit=limits, newest=st.booleans()),
-    call("search", words, limit=limits, source=st.sampled_from(["", "cli"])),
+    call(
+        "search",
+        words,
+        limit=limits,
+        source=st.sampled_from(["", "cli"]),
+        owner=st.one_of(st.none(), words),
+        session=st.sampled_from(["", "a", "b"]),
+    ),
     call("put", spaces, words, st.binary(max_size=3), expires_at=times),
     call("get", spaces, words),
     call("drop", spaces, words),
@@ -115,6 +151,7 @@ def test_store_and_its_twin_tell_the_same_after_any_history(first: list[SessionR
             assert await real.list_sessions(everything) == await twin.list_sessions(everything)
             for session_id in "abcd":
                 assert await real.messages(session_id) == await twin.messages(session_id)
+                assert await real.archives(session_id) == await twin.archives(session_id)
             assert await real.grants() == await twin.grants()
             await real.close()
 

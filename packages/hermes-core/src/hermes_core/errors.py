@@ -14,7 +14,8 @@
     │   ├── QuestionNotOpen         question_not_open    unknown, answered, expired or withdrawn
     │   └── AnswerNotOffered        answer_not_offered   decides nothing
     ├── StoreError                  store
-    │   └── StoreBusy               store_busy
+    │   ├── StoreBusy               store_busy
+    │   └── StoreConflict           store_conflict       the rows are not those that the caller knew
     ├── BudgetExceeded              budget
     ├── TurnFailed                  (the turn's own code)
     ├── ToolFailed                  tool_failed          the model reads the message
@@ -152,6 +153,12 @@ class StoreBusy(StoreError):
     """Another process held the store's write lock for longer than we wait."""
 
     code = "store_busy"
+
+
+class StoreConflict(StoreError):
+    """The rows of a session are not those that the caller knew; nothing was written."""
+
+    code = "store_conflict"
 
 
 class BudgetExceeded(HermesError):

@@ -57,7 +57,7 @@ class SessionPatch(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One row of a list. `preview` is the first user text, at most 160 characters on one line.
 
-    `message_count` counts user, assistant and tool rows; `updated_at` is the time of the newest row.
+    `message_count` counts user, assistant and tool rows; `updated_at` is when rows were last added or replaced.
     """
 
     record: SessionRecord
@@ -70,8 +70,9 @@ class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
 class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which sessions to list: newest activity first, ties by id descending.
 
-    Empty filters match everything; sub-agent sessions are listed only with `children`. `after` is the id of
-    the last row of the page before. `only_used` leaves out sessions without messages.
+    Empty filters match everything; sub-agent sessions are listed only with `children`. `parent` is the session that
+    those wanted came from. `after` is the id of the last row of the page before. `only_used` leaves out sessions
+    without messages.
     """
 
     limit: int = 50
@@ -79,6 +80,7 @@ class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     cwd: str = ""
     owner: str | None = None
+    parent: str = ""
     children: bool = False
     only_used: bool = True
 
@@ -92,6 +94,17 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     snippet: str
     created_at: float
+    archived: bool = False
+    """Whether the row was taken out of the transcript: `row_id` then names nothing that can be acted on."""
+
+
+class Archive(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that one replacement took out of a transcript. `generation` counts from 1; `created_at` is UNIX seconds."""
+
+    generation: int
+    created_at: float
+    message_count: int
+    """Its user, assistant and tool rows."""
 
 
 class Store(Protocol):
@@ -136,11 +149,51 @@ class Store(Protocol):
 
     # -- messages
 
-    async def append(self, session_id: str, messages: Sequence[Message], usage: Usage | None = None) -> list[int]:
+    async def append(
+        self,
+        session_id: str,
+        messages: Sequence[Message],
+        usage: Usage | None = None,
+        *,
+        at: float = 0.0,
+        key: str = "",
+    ) -> list[int]:
         """Add rows in one transaction, and `usage` to the session's totals; return the new row ids.
 
-        Row ids grow and are never given twice, also not after deletion. A session that was ended is open again.
-        Raises SessionNotFound.
+        Row ids grow and are never given twice, also not after deletion. `at` is their time, 0 = now. `key` names the
+        last of them for `keyed`. A session that was ended is open again. Raises SessionNotFound, and StoreConflict
+        when the session has a row of that key.
+        """
+        ...
+
+    async def keyed(self, session_id: str, key: str) -> int | None:
+        """Return the row that was stored with `key`, None where there is none; 0 when it was archived since."""
+        ...
+
+    async def replace(
+        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool
+    ) -> list[int]:
+        """Make `rows` (time, message) the whole transcript, in one transaction; return their row ids, all of them new.
+
+        `expected` is the last row id that the caller knows, 0 for none. Old rows that are not among the new ones are
+        archived, so that they are still found and can be read with `archived`, or gone for ever. Session totals of
+        usage stay. Raises SessionNotFound, and StoreConflict when the last row is another one.
+        """
+        ...
+
+    async def archives(self, session_id: str) -> list[Archive]:
+        """Return what was taken out of the transcript by replacements, oldest first."""
+        ...
+
+    async def archived(self, session_id: str, generation: int) -> list[StoredMessage]:
+        """Return the rows of one archive in order, under the row ids that they had."""
+        ...
+
+    async def branch(self, source_id: str, record: SessionRecord, through_row: int) -> int:
+        """Add a session that begins with copies of the rows of another one, up to and with `through_row` (0 = none).
+
+        Returns its message count. Raises SessionNotFound, StoreConflict when the source has no such row, and StoreError
+        when the id is taken; then there is no new session, and the source is as it was in any case.
         """
         ...
 
@@ -155,10 +208,13 @@ class Store(Protocol):
         (0 = all). With `newest` the last `limit` rows of those are taken, still returned oldest first."""
         ...
 
-    async def search(self, query: str, *, limit: int = 20, source: str = "") -> list[SearchHit]:
+    async def search(
+        self, query: str, *, limit: int = 20, source: str = "", owner: str | None = None, session: str = ""
+    ) -> list[SearchHit]:
         """Return messages in which every blank-separated term of `query` occurs literally, newest first.
 
-        Case is ignored; terms may be CJK, parts of words or punctuation (`%` and `_` stand for themselves).
+        Case is ignored; terms may be CJK, parts of words or punctuation (`%` and `_` stand for themselves). Filters
+        narrow it to sessions of a source, of an owner (None = any), or to one session.
         """
         ...
 

@@ -86,7 +86,33 @@ _FIRST = (
     "CREATE INDEX items_expiry ON items (expires_at) WHERE expires_at > 0",
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_SECOND = (
+    # Rows that were taken out of a transcript are kept under a generation (from 1 up); 0 is the transcript itself.
+    # Several rows may share one text of the index: a branch begins with copies, and a row that is written anew under
+    # another id says the same. `key` is the caller's own name of a submit, so that it is admitted once.
+    "ALTER TABLE messages ADD COLUMN generation INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE messages ADD COLUMN text_id INTEGER",
+    "ALTER TABLE messages ADD COLUMN key TEXT NOT NULL DEFAULT ''",
+    "UPDATE messages SET text_id = id WHERE id IN (SELECT rowid FROM search)",
+    "DROP INDEX messages_session",
+    "CREATE INDEX messages_transcript ON messages (session_id, generation)",
+    "CREATE INDEX messages_text ON messages (text_id) WHERE text_id IS NOT NULL",
+    "CREATE UNIQUE INDEX messages_key ON messages (session_id, key) WHERE key <> ''",
+    "ALTER TABLE unindexed RENAME COLUMN row_id TO text_id",
+    """
+    CREATE TABLE archives (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        generation INTEGER NOT NULL,
+        created_at REAL NOT NULL,
+        UNIQUE (session_id, generation)
+    ) STRICT
+    """,
+    # A page of one session's children, in its order.
+    "DROP INDEX sessions_parent",
+    "CREATE INDEX sessions_parent ON sessions (parent_id, updated_at, id) WHERE parent_id <> ''",
+)
+
+STEPS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)
 
 
 def check(connection: sqlite3.Connection) -> None:

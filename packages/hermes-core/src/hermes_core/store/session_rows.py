@@ -77,6 +77,15 @@ def note_rows(connection: sqlite3.Connection, session_id: str, *, counted: int, 
     )
 
 
+def note_replaced(connection: sqlite3.Connection, session_id: str, *, counted: int, preview: str, now: float) -> None:
+    """Tell the session that its rows are others now. A preview that it has stays, unless no row is left."""
+    connection.execute(
+        "UPDATE sessions SET message_count = ?, updated_at = ?,"
+        " preview = CASE WHEN preview = '' OR ? = '' THEN ? ELSE preview END WHERE id = ?",
+        (counted, now, preview, preview, clean(session_id)),
+    )
+
+
 def add_usage(connection: sqlite3.Connection, session_id: str, usage: Usage) -> None:
     """Add to the totals of a session."""
     connection.execute(
@@ -97,6 +106,8 @@ def page(connection: sqlite3.Connection, query: SessionQuery) -> list[SessionSum
         wanted.append(("cwd = ?", (clean(query.cwd),)))
     if query.owner is not None:
         wanted.append(("owner = ?", (clean(query.owner),)))
+    if query.parent:
+        wanted.append(("parent_id <> '' AND parent_id = ?", (clean(query.parent),)))
     if query.after:
         wanted.append(("(updated_at, id) < (?, ?)", _place(connection, query.after)))
     conditions = " AND ".join(condition for condition, _ in wanted)
@@ -121,7 +132,10 @@ def delete(connection: sqlite3.Connection, session_id: str) -> bool:
         (clean(session_id),),
     ).fetchall()
     for row in rows:
-        connection.execute("INSERT INTO unindexed SELECT id FROM messages WHERE session_id = ?", row)
+        connection.execute(
+            "INSERT OR IGNORE INTO unindexed SELECT text_id FROM messages WHERE session_id = ? AND text_id IS NOT NULL",
+            row,
+        )
         connection.execute("DELETE FROM sessions WHERE id = ?", row)
         connection.execute("UPDATE sessions SET parent_id = '' WHERE parent_id = ? AND parent_id <> ''", row)
     return bool(rows)

@@ -14,10 +14,10 @@ import anyio.to_thread
 
 from hermes_core.errors import StoreError
 from hermes_core.messages import Message, StoredMessage, ToolMessage
-from hermes_core.store import item_rows, message_rows, session_rows
+from hermes_core.store import item_rows, message_rows, session_rows, transcript_rows
 from hermes_core.store.connection import connect_writer, store_error
 from hermes_core.store.limits import PATIENCE
-from hermes_core.store.protocol import SearchHit, SessionPatch, SessionQuery, SessionRecord, SessionSummary
+from hermes_core.store.protocol import Archive, SearchHit, SessionPatch, SessionQuery, SessionRecord, SessionSummary
 from hermes_core.store.readers import Readers
 from hermes_core.store.writer import Work, Writer
 from hermes_core.usage import Usage
@@ -85,18 +85,60 @@ class SqliteStore:
     async def delete_session(self, session_id: str) -> bool:
         """See Store.delete_session."""
         there = await self._write(lambda connection: session_rows.delete(connection, session_id))
-        # A caller that is cancelled here leaves the rest to the next deletion.
-        while await self._write(message_rows.sweep):
-            await anyio.lowlevel.checkpoint()
+        await self._sweep()
         return there
 
     # -- messages
 
-    async def append(self, session_id: str, messages: Sequence[Message], usage: Usage | None = None) -> list[int]:
+    async def append(
+        self,
+        session_id: str,
+        messages: Sequence[Message],
+        usage: Usage | None = None,
+        *,
+        at: float = 0.0,
+        key: str = "",
+    ) -> list[int]:
         """See Store.append."""
         rows = tuple(messages)
         return await self._write(
-            lambda connection: message_rows.append(connection, session_id, rows, usage, self._clock())
+            lambda connection: message_rows.append(
+                connection, session_id, rows, usage, key=key, now=at or self._clock()
+            )
+        )
+
+    async def keyed(self, session_id: str, key: str) -> int | None:
+        """See Store.keyed."""
+        return await self._read(lambda connection: message_rows.keyed(connection, session_id, key))
+
+    async def replace(
+        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool
+    ) -> list[int]:
+        """See Store.replace."""
+        wanted = tuple(rows)
+        row_ids = await self._write(
+            lambda connection: transcript_rows.replace(
+                connection, session_id, wanted, expected=expected, archive=archive, now=self._clock()
+            )
+        )
+        if not archive:
+            await self._sweep()
+        return row_ids
+
+    async def archives(self, session_id: str) -> list[Archive]:
+        """See Store.archives."""
+        return await self._read(lambda connection: transcript_rows.archives(connection, session_id))
+
+    async def archived(self, session_id: str, generation: int) -> list[StoredMessage]:
+        """See Store.archived."""
+        if generation < 1:
+            return []
+        return await self._read(lambda connection: message_rows.read(connection, session_id, generation=generation))
+
+    async def branch(self, source_id: str, record: SessionRecord, through_row: int) -> int:
+        """See Store.branch."""
+        return await self._write(
+            lambda connection: transcript_rows.branch(connection, source_id, record, through_row, self._clock())
         )
 
     async def settle(self, session_id: str, row_id: int, result: ToolMessage) -> None:
@@ -113,9 +155,15 @@ class SqliteStore:
             )
         )
 
-    async def search(self, query: str, *, limit: int = 20, source: str = "") -> list[SearchHit]:
+    async def search(
+        self, query: str, *, limit: int = 20, source: str = "", owner: str | None = None, session: str = ""
+    ) -> list[SearchHit]:
         """See Store.search; at most 1,000 hits. Raises InvalidInput for a query longer than 1,000 characters."""
-        return await self._read(lambda connection: message_rows.search(connection, query, limit=limit, source=source))
+        return await self._read(
+            lambda connection: message_rows.search(
+                connection, query, limit=limit, source=source, owner=owner, session=session
+            )
+        )
 
     # -- grants and small values
 
@@ -143,6 +191,11 @@ class SqliteStore:
     async def keys(self, space: str, *, prefix: str = "", limit: int = 1000) -> list[str]:
         """See Store.keys: in the order of code points, without expired ones."""
         return await self._read(lambda connection: item_rows.keys(connection, space, prefix, limit, self._clock()))
+
+    async def _sweep(self) -> None:
+        # A caller that is cancelled here leaves the rest to the next deletion.
+        while await self._write(message_rows.sweep):
+            await anyio.lowlevel.checkpoint()
 
     async def _write(self, work: Work[T]) -> T:
         if self._writer is None:

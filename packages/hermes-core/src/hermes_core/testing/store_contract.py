@@ -12,15 +12,16 @@ A broken promise raises AssertionError with what was found and what was promised
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import anyio
 import msgspec
 
-from hermes_core.errors import HermesError, InvalidInput, SessionNotFound, StoreError
+from hermes_core.errors import InvalidInput, SessionNotFound, StoreError
 from hermes_core.messages import AssistantMessage, Message, NoteMessage, ToolCall, ToolMessage, user_text
 from hermes_core.store.protocol import SessionKind, SessionPatch, SessionQuery, SessionRecord, Store
-from hermes_core.testing.store_contract_values import VALUE_CHECKS, Check, expect
+from hermes_core.testing.store_contract_history import HISTORY_CHECKS
+from hermes_core.testing.store_contract_values import VALUE_CHECKS, Check, expect, refused
 from hermes_core.usage import Usage
 
 __all__ = ["CHECKS", "Check", "run_check", "run_contract"]
@@ -41,15 +42,6 @@ async def run_check(check: Check, make: Callable[[], Store]) -> None:
         await check(store)
     finally:
         await store.close()
-
-
-async def refused(kind: type[HermesError], action: Awaitable[object], what: str) -> None:
-    """Await `action` and raise AssertionError unless it raises an error of `kind`."""
-    try:
-        await action
-    except kind:
-        return
-    raise AssertionError(f"{what}: expected {kind.__name__}")
 
 
 # -- sessions
@@ -278,6 +270,7 @@ CHECKS: tuple[Check, ...] = (
     appending_opens_an_ended_session,
     a_result_is_settled_in_its_place,
     callers_at_the_same_time_each_get_their_own_outcome,
+    *HISTORY_CHECKS,
     *VALUE_CHECKS,
 )
 """Every check of the contract; its name says what it proves."""

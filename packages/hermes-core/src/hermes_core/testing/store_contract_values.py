@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from hermes_core.errors import InvalidInput
+from hermes_core.errors import HermesError, InvalidInput
 from hermes_core.messages import AssistantMessage, Message, NoteMessage, ToolCall, ToolMessage, user_text
 from hermes_core.store.protocol import SessionPatch, SessionQuery, SessionRecord, Store
 
@@ -15,6 +15,15 @@ def expect(found: object, wanted: object, what: str) -> None:
     """Raise AssertionError, also under `python -O`, unless both are equal."""
     if found != wanted:
         raise AssertionError(f"{what}: expected {wanted!r}, found {found!r}")
+
+
+async def refused(kind: type[HermesError], action: Awaitable[object], what: str) -> None:
+    """Await `action` and raise AssertionError unless it raises an error of `kind`."""
+    try:
+        await action
+    except kind:
+        return
+    raise AssertionError(f"{what}: expected {kind.__name__}")
 
 
 async def found_texts(store: Store, query: str, *, source: str = "") -> list[int]:
