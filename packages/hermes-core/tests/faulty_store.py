@@ -55,10 +55,10 @@ class FaultyStore(MemoryStore):
         return await super().append(session_id, messages, usage, at=at, key=key)
 
     async def replace(
-        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool
+        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool, key: str = ""
     ) -> list[int]:
         await self._at("replace")
-        return await super().replace(session_id, rows, expected=expected, archive=archive)
+        return await super().replace(session_id, rows, expected=expected, archive=archive, key=key)
 
     async def branch(self, source_id: str, record: SessionRecord, through_row: int) -> int:
         await self._at("branch")

@@ -13,7 +13,7 @@ from core_world import Bench, SayArgs
 from faulty_store import FaultyStore
 from hermes_core import ids
 from hermes_core.commands import AnswerQuestion, Command, Submit, SubmitReply
-from hermes_core.errors import InvalidInput, QuestionNotOpen, SessionClosed, StoreError
+from hermes_core.errors import InvalidInput, QuestionNotOpen, SessionError, StoreError
 from hermes_core.events import (
     ApprovalRequest,
     ClarifyRequest,
@@ -31,9 +31,10 @@ from hermes_core.events import (
     ToolComplete,
     ToolProgress,
     ToolStart,
+    TranscriptCut,
     UserMessageAdded,
 )
-from hermes_core.messages import AssistantMessage, Message, NoteMessage, ToolMessage
+from hermes_core.messages import AssistantMessage, Message, NoteMessage, ToolMessage, UserMessage
 from hermes_core.questions import Approval, ApprovalAnswer, Clarify, ClarifyAnswer, ClarifyItem
 from hermes_core.runtime import Runtime
 from hermes_core.session.session import Session
@@ -147,7 +148,7 @@ class World:
         await self.rounds(rounds)
         try:
             reply = await self.session.dispatch(command)
-        except (SessionClosed, StoreError, InvalidInput):
+        except (SessionError, StoreError, InvalidInput):
             return
         if isinstance(command, Submit) and isinstance(reply, SubmitReply):
             if reply.status == "steered":
@@ -221,10 +222,10 @@ class World:
         assert legal(self.session.transcript.messages)
         its = self.store._rows.get(self.session.stored_id)  # pyright: ignore
         stored = its.transcript if its else []
-        live = [(row.row_id, row.message) for row in self.session.rows]
-        assert live == [(row.row_id, row.message) for row in stored], (
-            "the copy in memory is another than what is stored"
-        )
+        assert list(self.session.rows) == stored, "the copy in memory is another than what is stored"
+        users = [row.row_id for row in stored if isinstance(row.message, UserMessage)]
+        cuts = [event for event in self.master.events if isinstance(event, TranscriptCut)]
+        assert not cuts or list(cuts[-1].survivors) == users[: len(cuts[-1].survivors)], "survivors are others"
         snapshot = self.session.snapshot()
         assert (snapshot.state == "idle") == (snapshot.inflight is None)
         assert {question.id for question in snapshot.questions} <= open_of(self.master.events)

@@ -12,7 +12,19 @@ from contextlib import ExitStack
 from typing import Any
 
 from anyio.from_thread import start_blocking_portal
-from hermes_core.commands import BusyMode, Command, Interrupt, SetTitle, Steer, Submit
+from hermes_core.commands import (
+    Branch,
+    BusyMode,
+    Command,
+    Cut,
+    Interrupt,
+    Retry,
+    Rewind,
+    SetTitle,
+    Steer,
+    Submit,
+    Undo,
+)
 from hermes_core.content import TextPart
 from hermes_core.errors import StoreError
 from hypothesis import HealthCheck, settings
@@ -34,7 +46,8 @@ TURNS = (
 )
 submits = st.tuples(st.just("submit"), st.sampled_from(TURNS), st.sampled_from(["queue", "steer", "interrupt"]))
 others = st.sampled_from([("steer",), ("interrupt",), ("interrupt", "running"), ("interrupt", "queued"), ("title",)])
-commands = st.tuples(st.integers(0, 12), submits | others)
+history = st.sampled_from([("rewind",), ("undo",), ("retry",), ("branch",), ("cut",)])
+commands = st.tuples(st.integers(0, 12), submits | others | history)
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -70,6 +83,17 @@ class SessionMachine(RuleBasedStateMachine):
                 return Interrupt(queued[-1] if queued else "none")
             case ("interrupt",):
                 return Interrupt()
+            case ("rewind",):
+                return Rewind(Cut(ordinal=1))
+            case ("undo",):
+                return Undo()
+            case ("retry",):
+                return Retry()
+            case ("branch",):
+                return Branch()
+            case ("cut",):
+                cut = Cut(ordinal=world.numbers % 3, allow_empty=True)
+                return Submit(parts=(TextPart(f"{world.numbers} [[echo cut]]"),), cut=cut)
             case _:
                 return SetTitle(f"Title {world.numbers}")
 
@@ -111,7 +135,7 @@ class SessionMachine(RuleBasedStateMachine):
     def replay(self, part: float) -> None:
         self.run(self.now, self.world.replays, part)
 
-    @rule(method=st.sampled_from(["append", "settle", "update_session"]))
+    @rule(method=st.sampled_from(["append", "settle", "update_session", "replace", "branch"]))
     def break_store(self, method: str) -> None:
         self.world.store.broken[method] = StoreError("the disk is full")
 

@@ -79,14 +79,16 @@ class Call(msgspec.Struct, frozen=True):
             return type(error), str(error)
 
 
-async def rewrite(store: Store, session_id: str, fresh: list[Message], cut: slice, archive: bool) -> list[int]:
+async def rewrite(
+    store: Store, session_id: str, fresh: list[Message], cut: slice, archive: bool, key: str
+) -> list[int]:
     """Replace a transcript by a part of its own rows and some new ones, in any order of the two."""
     rows = await store.messages(session_id)
     kept = [(row.created_at, row.message) for row in rows[cut]]
     new = [(1.0, message) for message in fresh]
-    return await store.replace(
-        session_id, new + kept if cut.start else kept + new, expected=rows[-1].row_id if rows else 0, archive=archive
-    )
+    wanted = new + kept if cut.start else kept + new
+    last = rows[-1].row_id if rows else 0
+    return await store.replace(session_id, wanted, expected=last, archive=archive, key=key)
 
 
 def call(method: str, *arguments: st.SearchStrategy[Any], **named: st.SearchStrategy[Any]) -> st.SearchStrategy[Call]:
@@ -110,6 +112,7 @@ calls = st.one_of(
         st.lists(messages, max_size=2),
         st.builds(slice, st.sampled_from([None, 1, 2]), row_ids),
         archive=st.booleans(),
+        key=keys,
     ),
     call("replace", ids, st.just([]), expected=row_ids, archive=st.booleans()),
     call("archives", ids),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hermes_core.commands import Cut
+from hermes_core.errors import StoreError
 from hermes_core.messages import AssistantMessage, Message, NoteMessage, StoredMessage, user_text
 from hermes_core.testing import ScriptedModel
 from hermes_tui_gateway.codes import WireError
 from hermes_tui_gateway.gateway import Gateway
-from hermes_tui_gateway.rewind import Cut, wanted_cut
+from hermes_tui_gateway.rewind import wanted_cut
 from hermes_tui_gateway.testing import LocalHost, Refused
 from hermes_tui_gateway.wire.turns import SubmitParams
 
@@ -86,7 +88,7 @@ def test_a_target_without_consent_is_refused_before_it_is_looked_up(fields: dict
 
 @pytest.mark.parametrize("flag", [True, 1, "1", "true", "yes", "on", "YES"])
 def test_consent_may_be_written_in_several_ways(flag: Any) -> None:
-    assert cut({ROW: 14, CONFIRM: flag}) == Cut(14, 1)
+    assert cut({ROW: 14, CONFIRM: flag}) == Cut(row_id=14)
 
 
 @pytest.mark.parametrize("row_id", [0, -5, 12, 13, 999, 10**30])
@@ -112,7 +114,7 @@ def test_a_row_and_an_ordinal_that_disagree_are_refused(ordinal: int) -> None:
 def test_a_cut_that_leaves_nothing_needs_its_own_consent(fields: dict[str, Any]) -> None:
     assert refusal(fields | {CONFIRM: True}) == (4028, None)
     assert refusal(fields | {CONFIRM: True, EMPTY: "no"}) == (4028, None)
-    assert cut(fields | {CONFIRM: True, EMPTY: True}) == Cut(11, 0)
+    assert cut(fields | {CONFIRM: True, EMPTY: True}) == Cut(row_id=11, allow_empty=True)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,6 @@ def test_a_target_of_a_kind_that_is_not_kept_here_is_gone() -> None:
         ({ORDINAL: 2.0, CONFIRM: True}, 4004),
         ({ORDINAL: True, CONFIRM: True}, 4004),
         ({ROW: -5, ORDINAL: 1, CONFIRM: True}, 4018),
-        ({ORDINAL: 1, CONFIRM: True}, 5008),
     ],
 )
 async def test_a_refused_rewind_leaves_the_conversation_as_it_was(
@@ -171,3 +172,66 @@ async def test_a_refused_rewind_leaves_the_conversation_as_it_was(
     assert await gateway.runtime.store.messages(stored_id) == stored
     assert len(model.requests) == 3
     assert len(host.events("message.start")) == 3
+
+
+@pytest.mark.anyio
+async def test_a_rewind_cuts_the_conversation_and_begins_the_turn_anew(
+    host: LocalHost, gateway: Gateway, model: ScriptedModel
+) -> None:
+    session_id, rows = await _conversation(host, 3)
+    reply = await host.call("prompt.submit", session_id=session_id, text="other", **{ROW: rows[1], CONFIRM: True})
+    await host.event("message.complete")
+    survivors = reply["survivor_user_row_ids"]
+    assert reply["status"] == "streaming"
+    assert len(survivors) == 1
+    assert not {*survivors, reply["user_row_id"]} & set(rows), "no row id outlives a rewind"
+    history = await host.call("session.history", session_id=session_id)
+    assert [row["text"] for row in history["messages"] if row["role"] == "user"] == ["prompt 0", "other"]
+    live = gateway.runtime.live(session_id)
+    stored = await gateway.runtime.store.messages(live.stored_id)
+    assert stored == list(live.rows)
+    with pytest.raises(Refused) as refused:
+        await host.call("prompt.submit", session_id=session_id, text="late", **{ROW: rows[0], CONFIRM: True})
+    assert refused.value.code == 4018
+    reply = await host.call(
+        "prompt.submit", session_id=session_id, text="anew", **{ORDINAL: 0, CONFIRM: True, EMPTY: True}
+    )
+    await host.event("message.complete")
+    assert reply["survivor_user_row_ids"] == []
+    assert live.rows[0].row_id == reply["user_row_id"]
+
+
+@pytest.mark.anyio
+async def test_a_rewind_that_cannot_be_stored_changes_nothing_and_works_later(
+    host: LocalHost, gateway: Gateway, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HA-086."""
+    session_id, rows = await _conversation(host, 2)
+    live = gateway.runtime.live(session_id)
+    before = list(live.rows)
+
+    async def full(*_args: object, **_named: object) -> list[int]:
+        raise StoreError("The disk is full.")
+
+    wish = {ROW: rows[1], CONFIRM: True}
+    with monkeypatch.context() as patch:
+        patch.setattr(gateway.runtime.store, "replace", full)
+        with pytest.raises(Refused, match="disk is full") as refused:
+            await host.call("prompt.submit", session_id=session_id, text="other", **wish)
+    assert refused.value.code == 5008
+    assert list(live.rows) == before == await gateway.runtime.store.messages(live.stored_id)
+    assert len(model.requests) == 2
+    reply = await host.call("prompt.submit", session_id=session_id, text="other", **wish)
+    assert len(reply["survivor_user_row_ids"]) == 1
+    await host.event("message.complete")
+
+
+async def _conversation(host: LocalHost, turns: int) -> tuple[str, list[int]]:
+    """Return a live session of so many turns, and the ids of its user rows."""
+    session_id = (await host.call("session.create"))["session_id"]
+    rows: list[int] = []
+    for number in range(turns):
+        reply = await host.call("prompt.submit", session_id=session_id, text=f"prompt {number}")
+        await host.event("message.complete")
+        rows.append(reply["user_row_id"])
+    return session_id, rows

@@ -11,6 +11,8 @@ from hermes_core.errors import (
     AnswerNotOffered,
     BudgetExceeded,
     ConfigError,
+    CutProblem,
+    CutRefused,
     HermesError,
     InvalidInput,
     NoModelError,
@@ -19,6 +21,7 @@ from hermes_core.errors import (
     SessionBusy,
     SessionClosed,
     SessionError,
+    SessionHeld,
     SessionNotFound,
     StoreError,
 )
@@ -54,6 +57,9 @@ NO_MODEL = 5032
 LIVE_LIST_FAILED = 5036
 SUBMIT_NOT_STORED = 5071
 
+CUT_CODES: dict[CutProblem, int] = {"not_found": TARGET_GONE, "mismatch": TARGETS_DISAGREE, "empty": WOULD_EMPTY}
+"""Why a rewind was refused -> code."""
+
 _TABLE: dict[type[HermesError], int] = {
     ConfigError: CONFIG_FAILED,
     NoModelError: NO_MODEL,
@@ -61,6 +67,7 @@ _TABLE: dict[type[HermesError], int] = {
     SessionNotFound: NO_SESSION,
     SessionClosed: NO_SESSION,
     SessionBusy: BUSY,
+    SessionHeld: BUSY,
     SessionError: SESSION_FAILED,
     AnswerNotOffered: BAD_VALUE,
     QuestionError: BUSY,
@@ -86,6 +93,8 @@ def code_of(error: HermesError, store_code: int = STORE_FAILED) -> int:
     """
     if isinstance(error, StoreError):
         return store_code
+    if isinstance(error, CutRefused):
+        return CUT_CODES[error.problem]
     return next(_TABLE[kind] for kind in type(error).__mro__ if kind in _TABLE)
 
 

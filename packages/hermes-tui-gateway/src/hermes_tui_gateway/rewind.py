@@ -6,30 +6,17 @@ The order of the checks is part of the protocol, and so is that a refusal change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
-import msgspec
-from hermes_core.messages import StoredMessage, UserMessage
+from hermes_core.commands import Cut
+from hermes_core.errors import CutRefused
+from hermes_core.messages import StoredMessage
+from hermes_core.session.cutting import place_of, user_places
 
-from hermes_tui_gateway.codes import (
-    BUSY,
-    MALFORMED,
-    NOT_CONFIRMED,
-    TARGET_GONE,
-    TARGETS_DISAGREE,
-    WOULD_EMPTY,
-    WireError,
-)
+from hermes_tui_gateway.codes import BUSY, CUT_CODES, MALFORMED, NOT_CONFIRMED, TARGET_GONE, WireError
 from hermes_tui_gateway.wire.turns import SubmitParams
 
 _YES = frozenset({"1", "true", "yes", "on"})
-
-
-class Cut(msgspec.Struct, frozen=True):
-    """A cut that may be made: the user row at which the conversation ends, and its place among the user rows."""
-
-    row_id: int
-    ordinal: int
 
 
 def wanted_cut(params: SubmitParams, rows: Sequence[StoredMessage], *, running: bool) -> Cut | None:
@@ -49,10 +36,23 @@ def wanted_cut(params: SubmitParams, rows: Sequence[StoredMessage], *, running: 
         raise WireError(
             NOT_CONFIRMED, "A rewind cuts stored messages. Send confirm_truncate with it, or leave its fields out."
         )
-    cut = _located(row_id, ordinal, params.truncate_before_message_id, rows)
-    if cut.row_id == rows[0].row_id and not _is_yes(params.confirm_empty_truncate):
-        raise WireError(WOULD_EMPTY, "This would empty the conversation. Send confirm_empty_truncate if it is meant.")
-    return cut
+    if row_id is None and (ordinal is None or params.truncate_before_message_id is not None):
+        raise _gone(rows, ordinal)
+    cut = Cut(row_id=row_id, ordinal=ordinal, allow_empty=_is_yes(params.confirm_empty_truncate))
+    try:
+        target = rows[place_of(cut, rows)]
+    except CutRefused as error:
+        match error.problem:
+            case "not_found":
+                raise _gone(rows, ordinal) from error
+            case "empty":
+                message = "This would empty the conversation. Send confirm_empty_truncate if it is meant."
+                raise WireError(CUT_CODES[error.problem], message) from error
+            case "mismatch":
+                raise WireError(CUT_CODES[error.problem], f"{error.message} Nothing was changed.") from error
+            case _:
+                assert_never(error.problem)
+    return Cut(row_id=target.row_id, allow_empty=cut.allow_empty)
 
 
 def _is_yes(flag: Any) -> bool:
@@ -66,26 +66,9 @@ def _check_whole(value: Any, field: str) -> None:
         raise WireError(MALFORMED, f"{field} must be an integer.")
 
 
-def _located(row_id: int | None, ordinal: int | None, message_id: Any, rows: Sequence[StoredMessage]) -> Cut:
-    """Return the user row that is meant. A row id that is gone is never replaced by the ordinal beside it."""
-    users = [row.row_id for row in rows if isinstance(row.message, UserMessage)]
-    if row_id is not None:
-        if row_id not in users:
-            raise _gone(len(users), ordinal)
-        place = users.index(row_id)
-        if ordinal is not None and ordinal != place:
-            raise WireError(
-                TARGETS_DISAGREE, f"Row {row_id} is user message {place}, not {ordinal}. Nothing was changed."
-            )
-        return Cut(row_id, place)
-    if ordinal is None or message_id is not None or not 0 <= ordinal < len(users):
-        raise _gone(len(users), ordinal)
-    return Cut(users[ordinal], ordinal)
-
-
-def _gone(count: int, ordinal: int | None) -> WireError:
+def _gone(rows: Sequence[StoredMessage], ordinal: int | None) -> WireError:
     data = {
-        "user_turn_count": count,
+        "user_turn_count": len(user_places(rows)),
         "ordinal": ordinal,
         "segment_ordinal": ordinal,
         "prefix_user_count": 0,

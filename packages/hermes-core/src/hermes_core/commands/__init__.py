@@ -7,6 +7,17 @@ from __future__ import annotations
 
 from hermes_core.commands.answers import AnswerApprovals, AnswerCommand, AnswerQuestion, AnswerReply
 from hermes_core.commands.asks import Asks, Done
+from hermes_core.commands.cut import Cut
+from hermes_core.commands.history import (
+    Branch,
+    BranchReply,
+    HistoryCommand,
+    HistoryReply,
+    Retry,
+    Rewind,
+    RewindReply,
+    Undo,
+)
 from hermes_core.commands.settings import EditMode, SetEdits, SetModel, SettingsCommand, SetTitle
 from hermes_core.commands.turn import (
     BusyMode,
@@ -20,8 +31,8 @@ from hermes_core.commands.turn import (
     TurnReply,
 )
 
-Command = TurnCommand | AnswerCommand | SettingsCommand
-Reply = TurnReply | AnswerReply | Done
+Command = TurnCommand | AnswerCommand | SettingsCommand | HistoryCommand
+Reply = TurnReply | AnswerReply | HistoryReply | Done
 
 __all__ = [
     "AnswerApprovals",
@@ -29,13 +40,21 @@ __all__ = [
     "AnswerQuestion",
     "AnswerReply",
     "Asks",
+    "Branch",
+    "BranchReply",
     "BusyMode",
     "Command",
+    "Cut",
     "Done",
     "EditMode",
+    "HistoryCommand",
+    "HistoryReply",
     "Interrupt",
     "InterruptReply",
     "Reply",
+    "Retry",
+    "Rewind",
+    "RewindReply",
     "SetEdits",
     "SetModel",
     "SetTitle",
@@ -46,4 +65,5 @@ __all__ = [
     "SubmitReply",
     "TurnCommand",
     "TurnReply",
+    "Undo",
 ]

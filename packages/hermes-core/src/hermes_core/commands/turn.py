@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from hermes_core.commands.asks import Asks
+from hermes_core.commands.cut import Cut
 from hermes_core.content import Part
 
 BusyMode = Literal["queue", "steer", "interrupt"]
@@ -14,11 +15,18 @@ BusyMode = Literal["queue", "steer", "interrupt"]
 
 
 class SubmitReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of a submit. `row_id` is the new user row when it started; `turn_id` when it started or queued."""
+    """What became of a submit. `row_id` is the new user row when it started; `turn_id` when it started or queued.
+
+    `survivors` are, after a cut, the new ids of the user rows that are left before the new one, in their order.
+    `repeated`: a submit of this key was admitted before and nothing was done; `row_id` is its row, None while it is
+    queued or when it was cut since, and `turn_id` its turn while that is queued or running.
+    """
 
     status: Literal["started", "queued", "steered"]
     turn_id: str = ""
     row_id: int | None = None
+    survivors: tuple[int, ...] | None = None
+    repeated: bool = False
 
 
 class Submit(Asks[SubmitReply], tag="submit", frozen=True, omit_defaults=True, kw_only=True):
@@ -26,7 +34,8 @@ class Submit(Asks[SubmitReply], tag="submit", frozen=True, omit_defaults=True, k
 
     `busy` None takes the session's own mode. `system` is instruction text layered over the core prompt for
     this turn only and never stored. `model` (with optional `provider:` prefix) is used for this turn only.
-    `tools` False offers the model no tools. Errors: InvalidInput (empty parts), SessionClosed, NoModelError.
+    `tools` False offers the model no tools. Errors: InvalidInput (empty parts, a key beyond 256 characters),
+    SessionClosed, NoModelError; with `cut` also CutRefused and SessionBusy.
     """
 
     parts: tuple[Part, ...]
@@ -40,6 +49,11 @@ class Submit(Asks[SubmitReply], tag="submit", frozen=True, omit_defaults=True, k
     """How hard the model thinks in this turn; empty = the session's setting."""
     turn_id: str = ""
     """Chosen by the caller where it must be known beforehand; else made."""
+    cut: Cut | None = None
+    """Where to cut the conversation first: cut and begin are one act. Never waits: a busy session refuses it."""
+    key: str = ""
+    """The caller's own name of this submit, by which it is admitted once, also after a restart. Such a submit waits
+    where others would steer: a steer leaves no row that could be known again."""
 
 
 class SteerReply(msgspec.Struct, frozen=True):

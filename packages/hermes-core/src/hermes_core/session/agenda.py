@@ -12,13 +12,23 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 
 from hermes_core.commands import BusyMode, Interrupt, InterruptReply, Submit, SubmitReply
 from hermes_core.content import TextPart, text_of
 from hermes_core.errors import HermesError, InvalidInput, SessionBusy
-from hermes_core.events import Event, MessageComplete, MessageStart, QueueChanged, SteerQueued, UserMessageAdded
+from hermes_core.events import (
+    Event,
+    MessageComplete,
+    MessageStart,
+    QueueChanged,
+    SteerQueued,
+    TranscriptCut,
+    UserMessageAdded,
+)
 from hermes_core.messages import UserMessage
+from hermes_core.session.cutting import count, place_of, survivors
 from hermes_core.session.transcript import Transcript
 from hermes_core.turn.loop import TurnLoop
 from hermes_core.turn.turn import Turn, failed
@@ -82,14 +92,17 @@ class Agenda:
         return self._loop
 
     async def submit(self, command: Submit, busy: BusyMode) -> SubmitReply:
-        """Begin a turn, or do what `busy` says while one runs."""
+        """Begin a turn, or do what `busy` says while one runs; what was admitted before is only told again."""
+        if command.key and (known := await self._known(command.key)) is not None:
+            return known
+        if command.cut is not None and self.busy:
+            raise SessionBusy("A turn is running, so nothing can be cut. Wait for it, or interrupt it.")
         turn = Turn(command)
         running = self.turn
         if not self.busy:
             return await self._begin(turn)
-        text = text_of(command.parts)
-        if running and busy == "steer" and text and all(isinstance(part, TextPart) for part in command.parts):
-            self.steer(text, follow_up=command)
+        if running and busy == "steer" and _is_steer(command):
+            self.steer(text_of(command.parts), follow_up=command)
             return SubmitReply("steered", turn_id=running.id)
         if len(self._queue) >= MAX_FOLLOW_UPS:
             raise InvalidInput(f"{MAX_FOLLOW_UPS} messages wait for this session already.")
@@ -124,10 +137,23 @@ class Agenda:
 
     async def _begin(self, turn: Turn) -> SubmitReply:
         self._start(turn)
+        return await self._admitted(turn)
+
+    async def _admitted(self, turn: Turn) -> SubmitReply:
         await turn.admitted.wait()
         if turn.failure is not None:
             raise turn.failure
-        return SubmitReply("started", turn_id=turn.id, row_id=turn.row_id)
+        return SubmitReply("started", turn_id=turn.id, row_id=turn.row_id, survivors=turn.survivors)
+
+    async def _known(self, key: str) -> SubmitReply | None:
+        """Return what became of an earlier submit of this key, None when there was none."""
+        row_id = await self._transcript.keyed(key)
+        if self.turn is not None and self.turn.command.key == key:
+            return msgspec.structs.replace(await self._admitted(self.turn), repeated=True)
+        queued = next((turn for turn in self._queue if turn.command.key == key), None)
+        if queued is not None:
+            return SubmitReply("queued", turn_id=queued.id, repeated=True)
+        return None if row_id is None else SubmitReply("started", row_id=row_id or None, repeated=True)
 
     def _start(self, turn: Turn) -> None:
         self._tasks.start_soon(self._run, turn)  # raises where the runtime is not open: then nothing runs
@@ -149,7 +175,7 @@ class Agenda:
         """Store the user row, also when an interrupt came at once: what was said is part of the history."""
         with anyio.CancelScope(shield=True):
             try:
-                turn.row_id = (await self._transcript.add_user(UserMessage(parts=turn.command.parts))).row_id
+                await self._store_user(turn)
             except HermesError as error:
                 turn.failure = error
             except Exception as error:
@@ -162,6 +188,18 @@ class Agenda:
         self._publish(MessageStart(turn_id=turn.id))
         turn.admitted.set()
         return True
+
+    async def _store_user(self, turn: Turn) -> None:
+        command, rows = turn.command, self._transcript.rows
+        message = UserMessage(parts=command.parts)
+        if command.cut is None:
+            turn.row_id = (await self._transcript.add_user(message, key=command.key)).row_id
+            return
+        place = place_of(command.cut, rows)
+        removed = count(rows[place:])
+        turn.row_id = (await self._transcript.add_user(message, before=place, key=command.key)).row_id
+        turn.survivors = survivors(self._transcript.rows)[:-1]
+        self._publish(TranscriptCut(removed=removed, survivors=turn.survivors))
 
     async def _end(self, turn: Turn, end: MessageComplete | None) -> None:
         if turn.failure is None:
@@ -198,3 +236,9 @@ class Agenda:
 
     def _tell_queue(self, dropped: tuple[str, ...] = ()) -> None:
         self._publish(QueueChanged(texts=self.queue, dropped=dropped))
+
+
+def _is_steer(command: Submit) -> bool:
+    """Say whether a submit can be given to the running turn: text only, and nothing that must be known again."""
+    only_text = all(isinstance(part, TextPart) for part in command.parts)
+    return only_text and not command.key and bool(text_of(command.parts))

@@ -17,9 +17,12 @@ from hermes_core.commands import (
     AnswerQuestion,
     AnswerReply,
     Asks,
+    Branch,
     Command,
     Interrupt,
     Reply,
+    Retry,
+    Rewind,
     SetEdits,
     SetModel,
     SetTitle,
@@ -27,6 +30,7 @@ from hermes_core.commands import (
     SteerReply,
     Submit,
     SubmitReply,
+    Undo,
 )
 from hermes_core.commands.asks import ReplyT_co
 from hermes_core.content import clean
@@ -37,6 +41,7 @@ from hermes_core.models.provider import Endpoint
 from hermes_core.session.agenda import Agenda
 from hermes_core.session.desk import QuestionDesk
 from hermes_core.session.grants import SessionGrants
+from hermes_core.session.history import History
 from hermes_core.session.host import SessionHost
 from hermes_core.session.log import EventLog
 from hermes_core.session.preferences import Preferences
@@ -51,6 +56,8 @@ from hermes_core.turn.turn import Turn
 from hermes_core.turn.workbench import Workbench
 from hermes_core.usage import Usage
 
+MAX_KEY = 256
+"""Characters of the key of a submit."""
 log = logging.getLogger(__name__)
 
 
@@ -85,6 +92,7 @@ class Session:
         self._preferences = Preferences(self.settings, lambda: host.models, self.log.publish, self._tell_info)
         self._bench = self._lay_bench(tasks)
         self._agenda = Agenda(self._bench, self.log.publish, tasks, self._turn_finished)
+        self._history = History(store, self.settings, self.transcript, self._agenda, self.log.publish, self._submit)
 
     # -- what it is
 
@@ -208,6 +216,8 @@ class Session:
                 return AnswerReply(self.desk.answer_approvals(command.choice, every=command.all))
             case SetTitle() | SetModel() | SetEdits():
                 return await self._preferences.dispatch(command)
+            case Rewind() | Undo() | Retry() | Branch():
+                return await self._history.dispatch(command)
             case _:
                 assert_never(command)
 
@@ -229,6 +239,8 @@ class Session:
     async def _submit(self, command: Submit) -> SubmitReply:
         if not command.parts:
             raise InvalidInput("The message is empty.", "parts")
+        if len(command.key) > MAX_KEY:
+            raise InvalidInput(f"The key of a submit is longer than {MAX_KEY} characters.", "key")
         return await self._agenda.submit(command, command.busy or self._host.config.display.busy_input_mode)
 
     def _steer(self, command: Steer) -> SteerReply:

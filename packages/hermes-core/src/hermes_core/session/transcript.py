@@ -53,16 +53,30 @@ class Transcript:
         """Read all rows from the store."""
         self._rows = await self._store.messages(self._session_id)
 
-    async def add_user(self, message: UserMessage) -> StoredMessage:
-        """Store a user row and return it, after whatever row must stand between it and the rows before."""
+    async def keyed(self, key: str) -> int | None:
+        """Return the user row that was stored with `key`, None where there is none, 0 when it was cut since."""
+        return await self._store.keyed(self._session_id, key)
+
+    async def add_user(self, message: UserMessage, *, before: int | None = None, key: str = "") -> StoredMessage:
+        """Store a user row and return it, after whatever row must stand between it and the rows before.
+
+        With `before`, the place of a row, the transcript is cut there in the same transaction.
+        """
         await self._ensure_stored()
         begun = self._seed
-        before = itertools.chain(reversed(begun), (row.message for row in reversed(self._rows)))
-        last = next((m for m in before if not isinstance(m, NoteMessage)), None)
+        kept = self._rows[:before]
+        earlier = itertools.chain(reversed(begun), (row.message for row in reversed(kept)))
+        last = next((m for m in earlier if not isinstance(m, NoteMessage)), None)
         # Some providers refuse a user message after a tool result or another user message.
         closing = [AssistantMessage(text=CLOSING_TEXT, finish="interrupted")]
         between = closing if isinstance(last, ToolMessage | UserMessage) else []
-        row = (await self._add([*begun, *between, message]))[-1]
+        new = [*begun, *between, message]
+        if before is None:
+            row = (await self._add(new, key=key))[-1]
+        else:
+            now = time.time()
+            rows = [(row.created_at, row.message) for row in kept] + [(now, message) for message in new]
+            row = (await self.rewrite(rows, key=key))[-1]
         self._seed = ()  # not before it is stored: a submit that failed can be made again
         return row
 
@@ -83,13 +97,28 @@ class Transcript:
                 self._rows[index] = StoredMessage(row_id=row_id, created_at=row.created_at, message=result)
                 return
 
-    async def _add(self, messages: list[Message], usage: Usage | None = None) -> list[StoredMessage]:
-        # Shielded: what the store has written must be in memory too, also when the turn is being interrupted.
-        return await shielded(self._append(messages, usage))
+    async def rewrite(
+        self, rows: Sequence[tuple[float, Message]], *, archive: bool = True, key: str = ""
+    ) -> Sequence[StoredMessage]:
+        """Make `rows` (time, message) the whole transcript and return it; all row ids are new.
 
-    async def _append(self, messages: list[Message], usage: Usage | None) -> list[StoredMessage]:
-        row_ids = await self._store.append(self._session_id, messages, usage)
+        What is no longer in it is kept in the store's archive, unless `archive` is False. `key` names the last row.
+        """
+        return await shielded(self._rewrite(tuple(rows), archive, key))
+
+    async def _rewrite(self, rows: Sequence[tuple[float, Message]], archive: bool, key: str) -> Sequence[StoredMessage]:
+        expected = self._rows[-1].row_id if self._rows else 0
+        row_ids = await self._store.replace(self._session_id, rows, expected=expected, archive=archive, key=key)
+        self._rows = [StoredMessage(row_id, at, message) for row_id, (at, message) in zip(row_ids, rows, strict=True)]
+        return self._rows
+
+    async def _add(self, messages: list[Message], usage: Usage | None = None, key: str = "") -> list[StoredMessage]:
+        # Shielded: what the store has written must be in memory too, also when the turn is being interrupted.
+        return await shielded(self._append(messages, usage, key))
+
+    async def _append(self, messages: list[Message], usage: Usage | None, key: str) -> list[StoredMessage]:
         now = time.time()
+        row_ids = await self._store.append(self._session_id, messages, usage, at=now, key=key)
         rows = [StoredMessage(row_id=i, created_at=now, message=m) for i, m in zip(row_ids, messages, strict=True)]
         self._rows += rows
         return rows

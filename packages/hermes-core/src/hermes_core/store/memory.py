@@ -185,7 +185,7 @@ class MemoryStore:
         return row_id if any(row.row_id == row_id for row in rows.transcript) else 0
 
     async def replace(
-        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool
+        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool, key: str = ""
     ) -> list[int]:
         """See Store.replace."""
         summary = self._known(session_id)
@@ -193,6 +193,8 @@ class MemoryStore:
         old = its.transcript
         if expected != (old[-1].row_id if old else 0):
             raise StoreConflict(f"The session {session_id!r} was changed meanwhile; nothing was written.")
+        if key and await self.keyed(session_id, key) is not None:
+            raise StoreConflict(f"The session {session_id!r} has a message with the key {key!r} already.")
         new = [(at, sanitised(message)) for at, message in rows]
         kept = survivors(
             [(row.created_at, encoded(row.message)[1]) for row in old], [(at, encoded(m)[1]) for at, m in new]
@@ -207,6 +209,8 @@ class MemoryStore:
             self._new_row(at, message) if place is None else self._moved(its, old[place])
             for place, (at, message) in zip(kept, new, strict=True)
         ]
+        if key and kept and kept[-1] is None:
+            its.keys[clean(key)] = its.transcript[-1].row_id
         self._sessions[summary.record.id] = _replaced(summary, its.transcript, self._clock())
         return [row.row_id for row in its.transcript]
 

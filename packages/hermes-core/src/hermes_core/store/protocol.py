@@ -171,13 +171,14 @@ class Store(Protocol):
         ...
 
     async def replace(
-        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool
+        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool, key: str = ""
     ) -> list[int]:
         """Make `rows` (time, message) the whole transcript, in one transaction; return their row ids, all of them new.
 
         `expected` is the last row id that the caller knows, 0 for none. Old rows that are not among the new ones are
         archived, so that they are still found and can be read with `archived`, or gone for ever. Session totals of
-        usage stay. Raises SessionNotFound, and StoreConflict when the last row is another one.
+        usage stay. `key` names the last row, if that is a new one, as in `append`. Raises SessionNotFound, and
+        StoreConflict when the last row is another one or the key is taken.
         """
         ...
 

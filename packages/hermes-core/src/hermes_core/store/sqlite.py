@@ -112,13 +112,13 @@ class SqliteStore:
         return await self._read(lambda connection: message_rows.keyed(connection, session_id, key))
 
     async def replace(
-        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool
+        self, session_id: str, rows: Sequence[tuple[float, Message]], *, expected: int, archive: bool, key: str = ""
     ) -> list[int]:
         """See Store.replace."""
         wanted = tuple(rows)
         row_ids = await self._write(
             lambda connection: transcript_rows.replace(
-                connection, session_id, wanted, expected=expected, archive=archive, now=self._clock()
+                connection, session_id, wanted, expected=expected, archive=archive, key=key, now=self._clock()
             )
         )
         if not archive:

@@ -11,7 +11,7 @@ from hermes_core.errors import StoreConflict
 from hermes_core.messages import Message, NoteMessage
 from hermes_core.store import session_rows
 from hermes_core.store.codec import decoded, encoded
-from hermes_core.store.message_rows import insert
+from hermes_core.store.message_rows import insert, keyed
 from hermes_core.store.protocol import Archive, SessionRecord
 from hermes_core.store.search import preview_of
 from hermes_core.store.survivors import survivors
@@ -26,6 +26,7 @@ def replace(
     *,
     expected: int,
     archive: bool,
+    key: str,
     now: float,
 ) -> list[int]:
     """Make `rows` the transcript. Raises SessionNotFound, StoreConflict when the last row is not `expected`.
@@ -40,6 +41,8 @@ def replace(
     ).fetchall()
     if expected != (old[-1][0] if old else 0):
         raise StoreConflict(f"The session {session_id!r} was changed meanwhile; nothing was written.")
+    if key and keyed(connection, session_id, key) is not None:
+        raise StoreConflict(f"The session {session_id!r} has a message with the key {key!r} already.")
     new = [(created_at, *encoded(message)) for created_at, message in rows]
     kept = survivors([(row[3], row[4]) for row in old], [(created_at, body) for created_at, _, body in new])
     moved = {place for place in kept if place is not None}
@@ -47,9 +50,10 @@ def replace(
     _put_away(connection, session_id, [row for place, row in enumerate(old) if place not in moved], archive, now)
     row_ids: list[int] = []
     counted, preview = 0, ""
-    for place, (created_at, message, body) in zip(kept, new, strict=True):
+    for number, (place, (created_at, message, body)) in enumerate(zip(kept, new, strict=True), start=1):
         if place is None:
-            row_ids.append(insert(connection, session_id, message, body, created_at))
+            its_key = key if number == len(new) else ""
+            row_ids.append(insert(connection, session_id, message, body, created_at, its_key))
         else:
             row_ids.append(_move(connection, old[place][1:]))
         counted += not isinstance(message, NoteMessage)

@@ -28,6 +28,7 @@ class Turn:
         self.interrupted = False
         self.queued = False
         self.row_id = 0
+        self.survivors: tuple[int, ...] | None = None
         self.failure: HermesError | None = None
         self.admitted = anyio.Event()
         self.over = anyio.Event()

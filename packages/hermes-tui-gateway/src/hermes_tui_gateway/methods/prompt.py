@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from hermes_core.commands import Interrupt, Steer, Submit
+from hermes_core.errors import StoreError
 
 from hermes_tui_gateway import slash
 from hermes_tui_gateway.call import Call
@@ -26,11 +27,6 @@ async def submit(call: Call, params: SubmitParams) -> SubmitResult:
     session = call.session(params.session_id)
     call.client.attach(session)
     cut = wanted_cut(params, session.rows, running=bool(session.turn_id))
-    if cut is not None:
-        raise WireError(
-            REWIND_FAILED,
-            f"This server cannot rewind yet. Nothing was cut before row {cut.row_id}, and no turn was started.",
-        )
     parts = parts_of(params.text)
     if not parts:
         raise WireError(BAD_VALUE, "text is empty.")
@@ -38,11 +34,17 @@ async def submit(call: Call, params: SubmitParams) -> SubmitResult:
         # A prompt waits for the running turn; an answer that the turn waits for must not.
         done = await slash.run(call, session, line)
         return SubmitResult(status="command", output=done.output)
-    reply = await session.dispatch(Submit(parts=parts, busy="queue" if params.queued else None))
+    try:
+        reply = await session.dispatch(Submit(parts=parts, busy="queue" if params.queued else None, cut=cut))
+    except StoreError as error:
+        if cut is None:
+            raise
+        raise WireError(REWIND_FAILED, f"Nothing was cut, and no turn was started. {error.message}") from error
     return SubmitResult(
         status=_STATUS[reply.status],
         turn_id=reply.turn_id or UNSET,
         user_row_id=UNSET if reply.row_id is None else reply.row_id,
+        survivor_user_row_ids=UNSET if reply.survivors is None else list(reply.survivors),
     )
 
 

@@ -45,11 +45,15 @@ class SubmitParams(Params, frozen=True, kw_only=True):
 
 
 class SubmitResult(Result, frozen=True, kw_only=True):
-    """`prompt.submit`. `command`: the text was an answer to an open question or a stop, `output` says what it did."""
+    """`prompt.submit`. `command`: the text was an answer to an open question or a stop, `output` says what it did.
+
+    `survivor_user_row_ids` come with a rewind: the new ids of the user rows that are left before the new one.
+    """
 
     status: Literal["streaming", "queued", "steered", "command"]
     turn_id: Maybe[str] = UNSET
     user_row_id: Maybe[int] = UNSET
+    survivor_user_row_ids: Maybe[list[int]] = UNSET
     output: Maybe[str] = UNSET
 
 
