@@ -74,10 +74,14 @@ class FaultyStore(MemoryStore):
         await self._at("messages")
         return await super().messages(session_id, after=after, before=before, limit=limit, newest=newest)
 
-    async def grants(self) -> frozenset[str]:
+    async def grants(self) -> dict[str, float]:
         await self._at("grants")
         return await super().grants()
 
     async def add_grants(self, patterns: Sequence[str]) -> None:
         await self._at("add_grants")
         await super().add_grants(patterns)
+
+    async def revoke_grant(self, pattern: str) -> bool:
+        await self._at("revoke_grant")
+        return await super().revoke_grant(pattern)

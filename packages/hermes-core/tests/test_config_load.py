@@ -123,7 +123,7 @@ providers:
   alpha: {base_url: "http://a/v1", key_env: ALPHA_KEY, models: [one, two]}
   beta: {base_url: "http://b/v1", api_mode: responses, models: {big: {context_length: 1000}, small: }}
 fallback_providers: [{provider: alpha, model: one}, "openrouter:x/y"]
-agent: {max_turns: 5}
+agent: {max_turns: 5, clarify_timeout: 0}
 approvals: {mode: off, timeout: 7.5}
 display: {busy_input_mode: steer, show_reasoning: yes, interim_assistant_messages: false}
 terminal: {cwd: /srv/here, timeout: 20, env_passthrough: [GITHUB_TOKEN]}
@@ -147,6 +147,7 @@ browser: {extension_control: {enabled: true}}
         ("", "openrouter:x/y"),
     ]
     assert (config.agent.max_turns, config.approvals.mode, config.approvals.timeout) == (5, "off", 7.5)
+    assert (config.agent.clarify_timeout, load_config(hermes_home / "none", {}).agent.clarify_timeout) == (0, 3600)
     assert config.display.busy_input_mode == "steer"
     assert config.display.show_reasoning
     assert not config.display.interim_assistant_messages

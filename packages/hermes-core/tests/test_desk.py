@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import anyio
+import msgspec
 import pytest
 from hermes_core.errors import AnswerNotOffered, QuestionNotOpen
 from hermes_core.events import ApprovalRequest, Event, QuestionClosed
@@ -173,3 +174,29 @@ async def test_a_request_carries_the_question_and_its_turn() -> None:
         assert isinstance(request, ApprovalRequest)
         assert (request.question.id, request.turn_id) == ("r1", "t")
         asked.desk.withdraw()
+
+
+async def test_questions_of_one_agent_or_turn_are_withdrawn_and_the_others_stay() -> None:
+    """HA-060: the interrupt of a sub-agent takes its own questions only, and says whose they were."""
+    asked = Asked()
+
+    async def ask(agent: str, question: Question) -> None:
+        asked.answers[question.id] = await asked.desk.asker(agent)(question)
+
+    later = msgspec.structs.replace(approval("r3"), turn_id="t2")
+    async with anyio.create_task_group() as asking:
+        for agent, question in (("main", approval("r1")), ("sa-0-1", approval("r2")), ("sa-0-1", later)):
+            asking.start_soon(ask, agent, question)
+            await anyio.wait_all_tasks_blocked()
+        assert [question.agent_id for question in asked.desk.questions] == ["main", "sa-0-1", "sa-0-1"]
+        asked.desk.withdraw(agent_id="sa-0-1", turn_id="t2")
+        assert [question.id for question in asked.desk.questions] == ["r1", "r2"]
+        asked.desk.withdraw(agent_id="sa-0-1")
+        assert [question.id for question in asked.desk.questions] == ["r1"]
+        asked.desk.answer("r1", ApprovalAnswer("once"))
+    closed = [event for event in asked.events if isinstance(event, QuestionClosed)]
+    assert [(event.request_id, event.reason, event.agent_id) for event in closed] == [
+        ("r3", "withdrawn", "sa-0-1"),
+        ("r2", "withdrawn", "sa-0-1"),
+        ("r1", "answered", "main"),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from hermes_core.questions import Clarify, ClarifyAnswer
 from hermes_core.testing.tool_context import ToolBench, tool_bench
 from hermes_core.tools.builtin import builtin_tools
-from hermes_core.tools.clarify import NOBODY, ClarifyArgs, clarify
+from hermes_core.tools.clarify import NOBODY, ClarifyArgs, Clarifying
 from hermes_core.tools.todo import TodoArgs, TodoEntry, todo
 from hermes_core.tools.tool import Tool
 
@@ -101,7 +102,7 @@ async def test_a_step_without_content_changes_nothing(bench: ToolBench) -> None:
 @pytest.mark.anyio
 async def test_a_question_reaches_a_person_and_comes_back(bench: ToolBench) -> None:
     bench.answer = ClarifyAnswer({"answer": " blue "})
-    result = await clarify(ClarifyArgs("Which colour?", ["red", "blue"]), bench)
+    result = await Clarifying().run(ClarifyArgs("Which colour?", ["red", "blue"]), bench)
     assert result.text == "The user answered: blue"
     (question,) = bench.asked
     assert isinstance(question, Clarify)
@@ -114,5 +115,15 @@ async def test_a_question_reaches_a_person_and_comes_back(bench: ToolBench) -> N
 @pytest.mark.parametrize("answer", [None, ClarifyAnswer({}), ClarifyAnswer({"answer": "  "})])
 async def test_no_answer_lets_the_agent_go_on(bench: ToolBench, answer: ClarifyAnswer | None) -> None:
     bench.answer = answer
-    result = await clarify(ClarifyArgs("Which colour?"), bench)
+    result = await Clarifying().run(ClarifyArgs("Which colour?"), bench)
     assert (result.text, result.outcome) == (NOBODY, "ok")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("patience", "expected"), [(90.0, 1090.0), (0.0, 0.0)])
+async def test_a_clarification_waits_as_long_as_the_configuration_says(
+    bench: ToolBench, monkeypatch: pytest.MonkeyPatch, patience: float, expected: float
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    await Clarifying(patience).run(ClarifyArgs("Which colour?"), bench)
+    assert [question.deadline for question in bench.asked] == [expected]

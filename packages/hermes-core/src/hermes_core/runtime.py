@@ -276,7 +276,7 @@ def checked_cwd(cwd: str) -> str:
 def _builtin(config: Config) -> Sequence[Tool[Any]]:
     from hermes_core.tools.builtin import builtin_tools
 
-    return builtin_tools(timeout=config.terminal.timeout)
+    return builtin_tools(timeout=config.terminal.timeout, patience=config.agent.clarify_timeout)
 
 
 def _default_store(home: Path) -> Store:

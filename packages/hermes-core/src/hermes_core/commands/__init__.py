@@ -18,6 +18,15 @@ from hermes_core.commands.history import (
     RewindReply,
     Undo,
 )
+from hermes_core.commands.permissions import (
+    Grant,
+    Grants,
+    GrantsReply,
+    PermissionCommand,
+    PermissionReply,
+    Revoke,
+    RevokeReply,
+)
 from hermes_core.commands.settings import EditMode, SetEdits, SetModel, SettingsCommand, SetTitle
 from hermes_core.commands.turn import (
     BusyMode,
@@ -31,8 +40,8 @@ from hermes_core.commands.turn import (
     TurnReply,
 )
 
-Command = TurnCommand | AnswerCommand | SettingsCommand | HistoryCommand
-Reply = TurnReply | AnswerReply | HistoryReply | Done
+Command = TurnCommand | AnswerCommand | SettingsCommand | HistoryCommand | PermissionCommand
+Reply = TurnReply | AnswerReply | HistoryReply | PermissionReply | Done
 
 __all__ = [
     "AnswerApprovals",
@@ -47,12 +56,19 @@ __all__ = [
     "Cut",
     "Done",
     "EditMode",
+    "Grant",
+    "Grants",
+    "GrantsReply",
     "HistoryCommand",
     "HistoryReply",
     "Interrupt",
     "InterruptReply",
+    "PermissionCommand",
+    "PermissionReply",
     "Reply",
     "Retry",
+    "Revoke",
+    "RevokeReply",
     "Rewind",
     "RewindReply",
     "SetEdits",

@@ -61,7 +61,7 @@ def _config(home: Path, environ: dict[str, str], root: Section, raw: dict[str, A
         model=_model(root),
         providers={name: _provider(section, environ) for name, section in root.section("providers").sections()},
         fallback_providers=_fallbacks(root, environ),
-        agent=AgentSettings(max_turns=root.section("agent").whole("max_turns", 90, least=1)),
+        agent=_agent(root.section("agent")),
         approvals=_approvals(root.section("approvals")),
         display=_display(root.section("display")),
         terminal=_terminal(root.section("terminal"), environ),
@@ -144,6 +144,12 @@ def _fallbacks(root: Section, environ: Mapping[str, str]) -> tuple[FallbackSetti
             )
         )
     return tuple(found)
+
+
+def _agent(section: Section) -> AgentSettings:
+    return AgentSettings(
+        max_turns=section.whole("max_turns", 90, least=1), clarify_timeout=section.number("clarify_timeout", 3600.0)
+    )
 
 
 def _approvals(section: Section) -> ApprovalSettings:

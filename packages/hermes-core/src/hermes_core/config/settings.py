@@ -52,9 +52,10 @@ class FallbackSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`agent`. `max_turns` bounds the model calls of one turn."""
+    """`agent`. `max_turns` bounds the model calls of one turn; `clarify_timeout` is in seconds, 0 = for ever."""
 
     max_turns: int = 90
+    clarify_timeout: float = 3600.0
 
 
 class ApprovalSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,10 +7,11 @@ find it gone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Literal, assert_never
 
 import anyio
+import msgspec
 
 from hermes_core.errors import AnswerNotOffered, QuestionNotOpen
 from hermes_core.events import ApprovalRequest, ClarifyRequest, Event, QuestionClosed, SecretRequest, SudoRequest
@@ -69,6 +70,14 @@ class QuestionDesk:
             self._close(entry, reason)
         return entry.answer
 
+    def asker(self, agent_id: str) -> Callable[[Question], Awaitable[Answer | None]]:
+        """Return `ask` for one agent: what it asks, and its closing, carry `agent_id`."""
+
+        def ask(question: Question) -> Awaitable[Answer | None]:
+            return self.ask(msgspec.structs.replace(question, agent_id=agent_id))
+
+        return ask
+
     def answer(self, request_id: str, answer: Answer) -> None:
         """Give the answer. Raises QuestionNotOpen, or AnswerNotOffered, which leaves the question open."""
         entry = self._open.get(request_id)
@@ -88,10 +97,12 @@ class QuestionDesk:
             self.answer(entry.question.id, ApprovalAnswer(choice))
         return len(chosen)
 
-    def withdraw(self) -> None:
-        """Close every open question without an answer."""
+    def withdraw(self, *, turn_id: str = "", agent_id: str = "") -> None:
+        """Close open questions without an answer: every one, or those of a turn, of an agent, or of both."""
         for entry in list(self._open.values()):
-            self._close(entry, "withdrawn")
+            question = entry.question
+            if turn_id in ("", question.turn_id) and agent_id in ("", question.agent_id):
+                self._close(entry, "withdrawn")
 
     def _close(self, entry: _Open, reason: CloseReason, choice: Choice | None = None) -> None:
         if self._open.pop(entry.question.id, None) is None:

@@ -19,9 +19,11 @@ from hermes_core.commands import (
     Asks,
     Branch,
     Command,
+    Grants,
     Interrupt,
     Reply,
     Retry,
+    Revoke,
     Rewind,
     SetEdits,
     SetModel,
@@ -86,6 +88,7 @@ class Session:
         self.log = EventLog(self.id)
         self.desk = QuestionDesk(self.log.publish, answerable=answerable)
         self.transcript = Transcript(store, record.id, self.settings.ensure_stored)
+        self.grants = SessionGrants(host.store)
         self._host = host
         self._closed = False
         self._ended = anyio.Event()
@@ -218,6 +221,8 @@ class Session:
                 return await self._preferences.dispatch(command)
             case Rewind() | Undo() | Retry() | Branch():
                 return await self._history.dispatch(command)
+            case Grants() | Revoke():
+                return await self.grants.dispatch(command)
             case _:
                 assert_never(command)
 
@@ -300,7 +305,7 @@ class Session:
             resolved=self._preferences.resolved,
             tools=self.toolbox.offered,
             policy=host.policy,
-            grants=SessionGrants(host.store),
+            grants=self.grants,
             env=host.child_env,
             mask=host.mask,
             secret_begun=host.secret_begun,

@@ -11,9 +11,9 @@ from hermes_core.content import clean
 from hermes_core.store.limits import SWEPT
 
 
-def grants(connection: sqlite3.Connection) -> frozenset[str]:
-    """Return every pattern."""
-    return frozenset(pattern for (pattern,) in connection.execute("SELECT pattern FROM grants"))
+def grants(connection: sqlite3.Connection) -> dict[str, float]:
+    """Return every pattern and its time."""
+    return dict(connection.execute("SELECT pattern, created_at FROM grants ORDER BY created_at, pattern"))
 
 
 def add_grants(connection: sqlite3.Connection, patterns: Sequence[str], now: float) -> None:
@@ -22,6 +22,11 @@ def add_grants(connection: sqlite3.Connection, patterns: Sequence[str], now: flo
         "INSERT INTO grants (pattern, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
         [(clean(pattern), now) for pattern in patterns],
     )
+
+
+def revoke_grant(connection: sqlite3.Connection, pattern: str) -> bool:
+    """Remove a pattern; return whether it was there."""
+    return connection.execute("DELETE FROM grants WHERE pattern = ?", (clean(pattern),)).rowcount > 0
 
 
 def put(connection: sqlite3.Connection, space: str, key: str, value: bytes, expires_at: float, now: float) -> None:

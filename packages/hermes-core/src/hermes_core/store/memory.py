@@ -45,7 +45,7 @@ class MemoryStore:
         self._texts: dict[int, int] = {}
         """Row id -> place of its text in the order of writing. Rows that were copied or moved share it."""
         self._last_text = 0
-        self._grants: set[str] = set()
+        self._grants: dict[str, float] = {}
         self._items: dict[tuple[str, str], tuple[bytes, float]] = {}
 
     async def open(self) -> None:
@@ -264,13 +264,19 @@ class MemoryStore:
 
     # -- grants and small values
 
-    async def grants(self) -> frozenset[str]:
+    async def grants(self) -> dict[str, float]:
         """See Store.grants."""
-        return frozenset(self._grants)
+        return dict(sorted(self._grants.items(), key=lambda grant: (grant[1], grant[0])))
 
     async def add_grants(self, patterns: Sequence[str]) -> None:
         """See Store.add_grants."""
-        self._grants.update(map(clean, patterns))
+        now = self._clock()
+        for pattern in patterns:
+            self._grants.setdefault(clean(pattern), now)
+
+    async def revoke_grant(self, pattern: str) -> bool:
+        """See Store.revoke_grant."""
+        return self._grants.pop(clean(pattern), None) is not None
 
     async def put(self, space: str, key: str, value: bytes, *, expires_at: float = 0.0) -> None:
         """See Store.put."""

@@ -221,12 +221,16 @@ class Store(Protocol):
 
     # -- approvals that were granted for ever
 
-    async def grants(self) -> frozenset[str]:
-        """Return the patterns a person has granted with `always`."""
+    async def grants(self) -> dict[str, float]:
+        """Return the patterns a person has granted with `always`, each with its time (UNIX seconds), oldest first."""
         ...
 
     async def add_grants(self, patterns: Sequence[str]) -> None:
-        """Keep patterns granted with `always`."""
+        """Keep patterns granted with `always`; those that are there keep their time."""
+        ...
+
+    async def revoke_grant(self, pattern: str) -> bool:
+        """Forget a pattern granted with `always`; return whether it was there."""
         ...
 
     # -- small values of the surfaces (run journals, stored responses)

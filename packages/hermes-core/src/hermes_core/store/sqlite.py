@@ -167,7 +167,7 @@ class SqliteStore:
 
     # -- grants and small values
 
-    async def grants(self) -> frozenset[str]:
+    async def grants(self) -> dict[str, float]:
         """See Store.grants."""
         return await self._read(item_rows.grants)
 
@@ -175,6 +175,10 @@ class SqliteStore:
         """See Store.add_grants."""
         wanted = tuple(patterns)
         await self._write(lambda connection: item_rows.add_grants(connection, wanted, self._clock()))
+
+    async def revoke_grant(self, pattern: str) -> bool:
+        """See Store.revoke_grant."""
+        return await self._write(lambda connection: item_rows.revoke_grant(connection, pattern))
 
     async def put(self, space: str, key: str, value: bytes, *, expires_at: float = 0.0) -> None:
         """See Store.put."""

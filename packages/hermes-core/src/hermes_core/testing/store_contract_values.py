@@ -180,11 +180,23 @@ async def lone_surrogates_poison_nothing(store: Store) -> None:
 
 
 async def grants_are_kept_once(store: Store) -> None:
-    expect(await store.grants(), frozenset[str](), "grants of a new store")
+    expect(await store.grants(), {}, "grants of a new store")
     await store.add_grants(["ls *", "git status"])
+    first = await store.grants()
     await store.add_grants(["ls *"])
     await store.add_grants([])
-    expect(await store.grants(), frozenset({"ls *", "git status"}), "grants()")
+    expect(await store.grants(), first, "grants(), each with the time of its first grant")
+    expect(set(first), {"ls *", "git status"}, "the patterns of grants()")
+    expect(all(at > 0 for at in first.values()), True, "the times of grants()")
+
+
+async def grants_are_revoked_one_by_one(store: Store) -> None:
+    await store.add_grants(["ls *", "git status", "rm \ud800"])
+    expect(await store.revoke_grant("ls *"), True, "revoke_grant() of a grant")
+    expect(await store.revoke_grant("ls *"), False, "revoke_grant() of a grant that is gone")
+    expect(await store.revoke_grant("git*"), False, "revoke_grant() takes the exact pattern, no wildcard")
+    expect(await store.revoke_grant("rm \ud800"), True, "revoke_grant() of a pattern as it was given")
+    expect(set(await store.grants()), {"git status"}, "grants() after revoking")
 
 
 async def values_are_kept_by_space_until_they_expire(store: Store) -> None:
@@ -228,6 +240,7 @@ VALUE_CHECKS: tuple[Check, ...] = (
     a_query_beyond_bounds_is_refused,
     lone_surrogates_poison_nothing,
     grants_are_kept_once,
+    grants_are_revoked_one_by_one,
     values_are_kept_by_space_until_they_expire,
     keys_are_listed_in_order_and_by_prefix,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hermes_core.tools.clarify import ClarifyArgs, clarify
+from hermes_core.tools.clarify import PATIENCE, ClarifyArgs, Clarifying
 from hermes_core.tools.edits import PatchArgs, WriteFileArgs, edited_paths, patch, preview, write_file
 from hermes_core.tools.process import ProcessArgs, process
 from hermes_core.tools.reading import ReadFileArgs, read_file
@@ -14,9 +14,13 @@ from hermes_core.tools.todo import TodoArgs, todo
 from hermes_core.tools.tool import Tool
 
 
-def builtin_tools(*, timeout: float = DEFAULT_TIMEOUT) -> tuple[Tool[Any], ...]:
-    """Return the built-in tools. `timeout`: seconds for terminal commands that give none of their own."""
-    return (*_terminal_tools(timeout), *_file_tools(), *_planning_tools())
+def builtin_tools(*, timeout: float = DEFAULT_TIMEOUT, patience: float = PATIENCE) -> tuple[Tool[Any], ...]:
+    """Return the built-in tools.
+
+    `timeout`: seconds for terminal commands that give none of their own. `patience`: seconds that a clarification
+    waits for its answer, 0 for ever.
+    """
+    return (*_terminal_tools(timeout), *_file_tools(), *_planning_tools(patience))
 
 
 def _terminal_tools(timeout: float) -> tuple[Tool[Any], ...]:
@@ -88,7 +92,7 @@ def _file_tools() -> tuple[Tool[Any], ...]:
     )
 
 
-def _planning_tools() -> tuple[Tool[Any], ...]:
+def _planning_tools(patience: float) -> tuple[Tool[Any], ...]:
     return (
         Tool(
             name="todo",
@@ -101,7 +105,7 @@ def _planning_tools() -> tuple[Tool[Any], ...]:
             name="clarify",
             description="Ask the user when the task cannot be done well without an answer.",
             args=ClarifyArgs,
-            run=clarify,
+            run=Clarifying(patience).run,
             toolset="clarify",
             label=lambda args: args.question,
         ),
