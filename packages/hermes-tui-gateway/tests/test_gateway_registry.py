@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import typing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import hermes_tui_gateway
 import msgspec
 import pytest
+from hermes_core.errors import CutProblem
 from hermes_tui_gateway import codes
 from hermes_tui_gateway.registry import METHODS, Method
 from hermes_tui_gateway.registry import _table as table
@@ -88,4 +89,10 @@ def test_every_error_of_the_core_has_a_code() -> None:
     for kind in below(errors.HermesError):
         error = kind.__new__(kind)
         Exception.__init__(error, "A sentence.")
+        if isinstance(error, errors.CutRefused):
+            error.problem = "empty"
         assert 4000 < codes.code_of(error) < 5100, kind
+
+
+def test_every_reason_to_refuse_a_rewind_has_a_code() -> None:
+    assert set(codes.CUT_CODES) == set(get_args(CutProblem))

@@ -37,6 +37,7 @@ TABLE: dict[str, tuple[int, str]] = {
     "answer_not_offered": (400, BAD_REQUEST),
     "store": (500, SERVER),
     "store_busy": (503, SERVER),
+    "store_conflict": (409, BAD_REQUEST),
     "tool_failed": (500, SERVER),
     "budget": (502, SERVER),
     "truncated": (502, SERVER),
