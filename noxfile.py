@@ -40,8 +40,9 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run every test (pytest). Arguments after `--` go to pytest."""
-    session.run(sys.executable, "-m", "pytest", *(session.posargs or ["--ignore=tests/fuzz"]))
+    """Run every test (pytest), one process for each core. Arguments after `--` go to pytest instead."""
+    everything = ["--ignore=tests/fuzz", "-n", "auto", "--dist", "worksteal"]
+    session.run(sys.executable, "-m", "pytest", *(session.posargs or everything))
 
 
 @nox.session
