@@ -55,7 +55,7 @@ def project(package: str) -> dict[str, Any]:
 @pytest.mark.parametrize("package", [name for name in OUR_PACKAGES if name != "hermes-core"])
 def test_a_surface_asks_for_a_range_of_core_that_no_stranger_can_satisfy(package: str) -> None:
     wanted = [need for need in project(package)["dependencies"] if need.startswith("hermes-")]
-    assert wanted == ["hermes-core>=2026.12,<2027"]
+    assert [re.sub(r"\[[a-z,]+\]", "", need) for need in wanted] == ["hermes-core>=2026.12,<2027"]
 
 
 @pytest.mark.parametrize("package", OUR_PACKAGES)

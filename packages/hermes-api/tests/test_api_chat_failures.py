@@ -173,8 +173,8 @@ async def test_a_client_that_reads_nothing_is_dropped_and_its_turn_interrupted(
     hermes_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader that stalls holds neither the turn nor memory nor a place among the connections."""
-    monkeypatch.setattr("hermes_api.connections.most_connections", lambda: 1)
-    monkeypatch.setattr("hermes_api.connections.LAST_READ_SECONDS", 0.1)
+    monkeypatch.setattr("hermes_core.serving.connections.most_connections", lambda: 1)
+    monkeypatch.setattr("hermes_core.serving.connections.LAST_READ_SECONDS", 0.1)
     monkeypatch.setattr("hermes_api.sse.STALL_SECONDS", 0.2)
     monkeypatch.setattr("hermes_api.sse.KEEPALIVE_SECONDS", 0.1)
     text = "[[text n=5000 size=4000]] [[stall]]"

@@ -7,8 +7,8 @@ from pathlib import Path
 import anyio
 import httpx2
 import pytest
-from hermes_api.origins import HostList
 from hermes_api.testing import api_server
+from hermes_core.serving.hosts import HostList
 
 ROUTES = [
     ("GET", "/health"),

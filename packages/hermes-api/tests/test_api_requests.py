@@ -314,7 +314,7 @@ async def test_connections_above_the_limit_are_closed_and_the_server_recovers(
     hermes_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """HA-162: refused cleanly, said once, and well again as soon as others have left."""
-    monkeypatch.setattr("hermes_api.connections.most_connections", lambda: 3)
+    monkeypatch.setattr("hermes_core.serving.connections.most_connections", lambda: 3)
     async with api_server(hermes_home) as api:
         idle = [await anyio.connect_tcp("127.0.0.1", api.port) for _ in range(3)]
         for _ in range(5):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hermes_core.errors import HermesError
+from hermes_core.serving.hosts import HostList
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -12,7 +13,7 @@ from starlette.responses import Response
 from hermes_api.auth import BearerAuth
 from hermes_api.errors import ApiError
 from hermes_api.limits import Disconnected, UnreadBodies
-from hermes_api.origins import HostList, Origins
+from hermes_api.origins import Origins
 from hermes_api.paths import NormalPaths
 from hermes_api.routes import capabilities, chat, health, models, runs
 from hermes_api.service import Service

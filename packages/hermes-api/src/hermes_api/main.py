@@ -70,10 +70,9 @@ def _configured(config: Config, host: str | None, port: int | None) -> Config:
 
 def _serve(config: Config) -> int:
     import anyio
+    from hermes_core.serving.listen import listener
 
-    from hermes_api.serve import listener
-
-    sock = listener(config.api_server.host, config.api_server.port)
+    sock = listener(config.api_server.host, config.api_server.port, name="The API server")
     # Requests make many objects that live shortly: looking for cycles less often saves a tenth of the CPU.
     gc.set_threshold(50_000, 20, 50)
     anyio.run(partial(_run, config, sock))

@@ -13,11 +13,10 @@ import socket
 from collections.abc import Awaitable, Callable
 
 import anyio
-from hermes_core.errors import ConfigError
 from hermes_core.runtime import Runtime
+from hermes_core.serving.connections import Connections
 
 from hermes_api.app import build_app
-from hermes_api.connections import BACKLOG, Connections
 from hermes_api.service import Service
 
 GRACE_SECONDS = 2.0
@@ -27,16 +26,6 @@ INTERRUPT_SECONDS = 2.0
 LAST_WORDS_SECONDS = 0.5
 """How long streams may take to send their last event."""
 log = logging.getLogger(__name__)
-
-
-def listener(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes a free one. Raises ConfigError when that is not possible."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
-    except (OSError, OverflowError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        raise ConfigError(f"The API server cannot listen on {host}:{port}: {reason}.") from error
 
 
 async def serve(runtime: Runtime, sock: socket.socket, shutdown: Callable[[], Awaitable[object]]) -> None:
@@ -54,7 +43,7 @@ async def serve(runtime: Runtime, sock: socket.socket, shutdown: Callable[[], Aw
             tasks.start_soon(_end, service, shutdown, stopped, tasks.cancel_scope)
             host, port = sock.getsockname()[:2]
             log.info("API server listening on http://%s:%s (model: %s)", host, port, service.model_name)
-            serving.start_soon(Connections(build_app(service)).serve, sock, stopped)
+            serving.start_soon(Connections(build_app(service), name="hermes_api").serve, sock, stopped)
 
 
 async def _end(

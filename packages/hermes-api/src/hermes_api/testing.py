@@ -10,9 +10,10 @@ import anyio
 from hermes_core.config.config import load_config
 from hermes_core.config.settings import Config
 from hermes_core.runtime import Runtime
+from hermes_core.serving.listen import listener
 from hermes_core.testing import Answer, ScriptedModel
 
-from hermes_api.serve import listener, serve
+from hermes_api.serve import serve
 
 KEY = "a-key-for-tests-0123456789"
 
@@ -39,7 +40,7 @@ async def api_server(
     """
     async with ScriptedModel(answers) as model:
         settings = _settings(home, model.base_url, config, environ or {})
-        sock = listener("127.0.0.1", 0)
+        sock = listener("127.0.0.1", 0, name="The API server")
         port = sock.getsockname()[1]
         stop = anyio.Event()
         async with Runtime(settings) as runtime, anyio.create_task_group() as tasks:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -22,11 +22,12 @@ from hypercorn.config import Config
 from hypercorn.events import Closed
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.typing import LifespanState
-from starlette.applications import Starlette
 
 if TYPE_CHECKING:
     import h11
 
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+"""An ASGI application; its messages are typed by the framework it is written with."""
 BACKLOG = 1024
 KEEP_ALIVE_SECONDS = 65.0
 """Longer than clients keep unused connections, so that none sends a request into one that is just being closed."""
@@ -37,6 +38,11 @@ LAST_READ_SECONDS = 60.0
 """How long a client may take to read the rest when its connection is to close."""
 CLOSE_SECONDS = 1.0
 """How long connections may take to close at the end."""
+MAX_MESSAGE = 16 * 1024 * 1024
+"""Characters of one message of a WebSocket; a longer one closes it with 1009."""
+ABORT = "hermes.abort"
+"""The extension of a WebSocket's scope that cuts its connection off, with what was not sent: for a client that does
+not read, which would never see a close frame either."""
 log = logging.getLogger(__name__)
 
 
@@ -114,11 +120,14 @@ class _Connection(TCPServer):
 
 
 class Connections:
-    """Serves an application on a listening socket; more connections than `limit` are closed at once."""
+    """Serves an ASGI application on a listening socket; more connections than `limit` are closed at once.
 
-    def __init__(self, app: Starlette, limit: int | None = None) -> None:
-        self._app = ASGIWrapper(app)  # pyright: ignore[reportArgumentType]
-        self._config = _config()
+    WebSockets get a ping every `ping_seconds`, 0 = never. What goes wrong in hypercorn is logged under `name`.
+    """
+
+    def __init__(self, app: Application, *, name: str, limit: int | None = None, ping_seconds: float = 0.0) -> None:
+        self._app = app
+        self._config = _config(name, ping_seconds)
         self._context = WorkerContext(None)
         self._limit = limit or most_connections()
         self._open: set[_Connection] = set()
@@ -160,7 +169,14 @@ class Connections:
 
     async def _run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         loop, state = asyncio.get_running_loop(), LifespanState()
-        connection = _Connection(self._app, loop, self._config, self._context, state, reader, writer)
+
+        async def application(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "websocket":
+                scope["extensions"][ABORT] = connection.abort
+            await self._app(scope, receive, send)
+
+        app = ASGIWrapper(application)
+        connection = _Connection(app, loop, self._config, self._context, state, reader, writer)
         self._open.add(connection)
         try:
             await connection
@@ -189,11 +205,13 @@ def most_connections() -> int:
     return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else max(16, min(MAX_CONNECTIONS, soft // 2))
 
 
-def _config() -> Config:
+def _config(name: str, ping_seconds: float) -> Config:
     config = Config()
     config.include_server_header = False
     config.keep_alive_timeout = KEEP_ALIVE_SECONDS
     config.h11_max_incomplete_size = 64 * 1024
-    config.errorlog = logging.getLogger("hermes_api.hypercorn")
+    config.errorlog = logging.getLogger(f"{name}.hypercorn")
     config.accesslog = None
+    config.websocket_max_message_size = MAX_MESSAGE
+    config.websocket_ping_interval = ping_seconds or None
     return config
